@@ -1,0 +1,85 @@
+"""What an operator declares about probes. A new kind adds one class here and one file in ``kinds/``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from genesisd.units import ByteSize, Duration, SpecModel
+
+
+class ProbeBase(SpecModel):
+    """What every probe kind has in common."""
+
+    period: Duration = Field(default=5.0, gt=0)
+    """Seconds from the end of one ask to the start of the next (before jitter)."""
+    timeout: Duration = Field(default=5.0, gt=0)
+    """Deadline of one ask in seconds; passing it is a failure unless the kind says otherwise."""
+    failures: int = Field(default=3, ge=1)
+    """Consecutive failures before the probe turns bad."""
+    successes: int = Field(default=1, ge=1)
+    """Consecutive successes before the probe turns good."""
+    jitter: float = Field(default=0.1, ge=0, le=1)
+    """Share of the period by which each wait is varied."""
+
+
+class HttpProbe(ProbeBase):
+    """GET a path on the engine's own address and compare the status."""
+
+    kind: Literal["http"] = "http"
+    path: str = "/health"
+    status: int = 200
+
+
+class ProcessProbe(ProbeBase):
+    """The worker's tree is complete and runs: state T, Z or X of a member is a failure at once."""
+
+    kind: Literal["process"] = "process"
+    period: Duration = Field(default=1.0, gt=0)
+    failures: int = Field(default=1, ge=1)
+
+
+class PortOwnerProbe(ProbeBase):
+    """Every listener of the engine's port belongs to the worker's tree."""
+
+    kind: Literal["port-owner"] = "port-owner"
+    failures: int = Field(default=1, ge=1)
+
+
+class GenerationProbe(ProbeBase):
+    """A whole completion: finish reason and token count by the deadline."""
+
+    kind: Literal["generation"] = "generation"
+    period: Duration = Field(default=30.0, gt=0)
+    timeout: Duration = Field(default=30.0, gt=0)
+    prompt: str = "Hello"
+    max_tokens: int = Field(default=4, ge=1)
+    min_tokens: int = Field(default=1, ge=1)
+
+
+class ProgressProbe(ProbeBase):
+    """Something moves while requests are unanswered: token counters, KV use, running or waiting."""
+
+    kind: Literal["progress"] = "progress"
+    period: Duration = Field(default=1.0, gt=0)
+    window: Duration = Field(default=10.0, gt=0)
+    """Seconds in which nothing moved before the engine counts as hung."""
+    slowest_step_factor: float = Field(default=3.0, ge=1)
+    """The window never drops below this many times the slowest step seen."""
+    failures: int = Field(default=1, ge=1)
+    response_limit: ByteSize = 4 << 20
+    """Largest /metrics answer that is read, in bytes."""
+
+
+ProbeSpec = Annotated[
+    HttpProbe | ProcessProbe | PortOwnerProbe | GenerationProbe | ProgressProbe, Field(discriminator="kind")
+]
+
+
+class ProbesSpec(SpecModel):
+    """The three stages. Startup gates the others; readiness gates traffic; liveness orders a restart."""
+
+    startup: tuple[ProbeSpec, ...] = (HttpProbe(period=0.5, timeout=2, failures=1),)
+    readiness: tuple[ProbeSpec, ...] = (PortOwnerProbe(), GenerationProbe())
+    liveness: tuple[ProbeSpec, ...] = (ProcessProbe(), ProgressProbe())
