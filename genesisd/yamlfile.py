@@ -27,6 +27,7 @@ MAX_NODES = 200_000
 
 Location = tuple[str | int, ...]
 MERGE = "tag:yaml.org,2002:merge"
+PLAIN = {"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -170,6 +171,8 @@ class _Builder:
             raise self._complain(node, "an alias that contains itself")
         if len(above) > MAX_DEPTH:
             raise self._complain(node, f"nested more than {MAX_DEPTH} deep")
+        if isinstance(node, yaml.CollectionNode) and node.tag not in PLAIN:
+            raise self._complain(node, f"a plain mapping or list takes no tag, not {node.tag!r}")
 
     def _mapping(self, node: yaml.MappingNode, at: Location, above: tuple[yaml.Node, ...]) -> dict[Any, object]:
         merged: dict[Any, object] = {}
