@@ -6,7 +6,7 @@ harmless. ``at`` is CLOCK_MONOTONIC seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -98,6 +98,8 @@ class WorkerState:
     wanted: bool = False
     incarnation: int = 0
     """The newest life that was ordered; 0 before the first."""
+    checking: bool = False
+    """STARTING or BLOCKED: an answer of the gates is awaited, and no process exists."""
     since: float = 0.0
     deadline: float | None = None
     started: float | None = None
@@ -119,6 +121,8 @@ class WorkerState:
 
 @dataclass(frozen=True, slots=True)
 class StartRequested:
+    """Somebody, or the daemon's own start, wants it up."""
+
     at: float
 
 
@@ -129,6 +133,8 @@ class StopRequested:
     at: float
     drain: bool = True
     text: str = "stopped by the operator"
+    keep_wanted: bool = False
+    """The daemon shuts down: the worker is to run again when the daemon does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,23 +155,31 @@ class ResetRequested:
 
 @dataclass(frozen=True, slots=True)
 class GateOpened:
+    """Nothing stands against a spawn now."""
+
     at: float
 
 
 @dataclass(frozen=True, slots=True)
 class GateShut:
+    """A spawn must wait, and why."""
+
     at: float
     reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
 class Spawned:
+    """The process exists and its identity is on record."""
+
     at: float
     incarnation: int
 
 
 @dataclass(frozen=True, slots=True)
 class SpawnFailed:
+    """No process came to be; ``permanent`` when trying again cannot help."""
+
     at: float
     incarnation: int
     reason: Reason
@@ -182,18 +196,24 @@ class Progressed:
 
 @dataclass(frozen=True, slots=True)
 class StartupPassed:
+    """Every startup probe passed."""
+
     at: float
     incarnation: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReadinessPassed:
+    """Every readiness probe is good."""
+
     at: float
     incarnation: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReadinessFailed:
+    """A readiness probe turned bad."""
+
     at: float
     incarnation: int
     reason: Reason
@@ -201,6 +221,8 @@ class ReadinessFailed:
 
 @dataclass(frozen=True, slots=True)
 class LivenessFailed:
+    """A liveness probe turned bad: only a restart helps."""
+
     at: float
     incarnation: int
     reason: Reason
@@ -234,6 +256,8 @@ class Swept:
 
 @dataclass(frozen=True, slots=True)
 class ShimLost:
+    """The shim died; the tree lives on."""
+
     at: float
     incarnation: int
 
@@ -249,28 +273,55 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Vanished:
-    """A new daemon found nothing of the incarnation that the store speaks of."""
+    """A new daemon found no process of the worker.
+
+    ``spawned`` is False where the ordered incarnation never came to be; ``rebooted`` where the whole machine
+    started anew, which is nobody's crash.
+    """
 
     at: float
-    incarnation: int
     record: ExitRecord
+    spawned: bool = True
+    rebooted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyLost:
+    """A worker that this one requires went down for good."""
+
     at: float
     reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
 class DeadlinePassed:
+    """The phase's one timer rang."""
+
     at: float
 
 
 Event = (
-    StartRequested | StopRequested | RestartRequested | ResetRequested | GateOpened | GateShut | Spawned | SpawnFailed
-    | Progressed | StartupPassed | ReadinessPassed | ReadinessFailed | LivenessFailed | Drained | Exited | Swept
-    | ShimLost | Adopted | Vanished | DependencyLost | DeadlinePassed
+    StartRequested
+    | StopRequested
+    | RestartRequested
+    | ResetRequested
+    | GateOpened
+    | GateShut
+    | Spawned
+    | SpawnFailed
+    | Progressed
+    | StartupPassed
+    | ReadinessPassed
+    | ReadinessFailed
+    | LivenessFailed
+    | Drained
+    | Exited
+    | Swept
+    | ShimLost
+    | Adopted
+    | Vanished
+    | DependencyLost
+    | DeadlinePassed
 )
 
 # --- effects --------------------------------------------------------------------------------------------------
@@ -283,6 +334,8 @@ class CheckGates:
 
 @dataclass(frozen=True, slots=True)
 class Spawn:
+    """Bring the incarnation to life; answered by Spawned or SpawnFailed."""
+
     incarnation: int
 
 
@@ -302,11 +355,16 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class BeginProbes:
+    """``proven``: this incarnation was ready before, so readiness starts good and startup is not asked."""
+
     incarnation: int
+    proven: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class EndProbes:
+    """Stop asking."""
+
     incarnation: int
 
 
@@ -344,15 +402,16 @@ class SaveEvidence:
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
-class Tell:
-    """Something that people and metrics should know; ``kind`` is from ``telemetry``'s list of events."""
-
-    kind: str
-    fields: tuple[tuple[str, object], ...] = field(default=())
-
-
 Effect = (
-    CheckGates | Spawn | Terminate | Kill | BeginProbes | EndProbes | OpenFront | HoldFront | CloseFront | WaitDrained
-    | SaveEvidence | Tell
+    CheckGates
+    | Spawn
+    | Terminate
+    | Kill
+    | BeginProbes
+    | EndProbes
+    | OpenFront
+    | HoldFront
+    | CloseFront
+    | WaitDrained
+    | SaveEvidence
 )

@@ -79,7 +79,7 @@ class WorkerSpec(SpecModel):
     served_model_name: str | None = None
     args: tuple[str, ...] = ()
     """Further ``vllm serve`` flags, passed through as they are."""
-    env: dict[str, str] = {}
+    env: dict[str, str] = Field(default_factory=dict)
     listen: HostPort | None = None
     """The public address. With the front off it is the engine's own."""
     engine_port: int | None = Field(default=None, gt=0, lt=65536)
