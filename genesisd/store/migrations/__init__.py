@@ -1,1 +1,1 @@
-""""""
+"""Numbered SQL, applied in order by ``store.schema``."""

@@ -1,0 +1,39 @@
+"""What can go wrong with the store, and which of SQLite's codes mean what."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from genesisd.errors import ConflictError, GenesisError
+
+
+class StoreError(GenesisError):
+    """The store cannot be opened and starting anew would not mend it."""
+
+    code = "store"
+
+
+class StoreLockedError(ConflictError):
+    """Another process has the store open; ``fields`` holds path and pid."""
+
+
+class StoreTooNewError(StoreError):
+    """A newer genesisd wrote the file; nothing was touched. ``fields`` holds path, found and known."""
+
+
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
+
+
+def _primary(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """The file's bytes are wrong: trying again gives the same."""
+    return _primary(error) in _DAMAGED
+
+
+def is_no_room(error: sqlite3.Error) -> bool:
+    """The disk is full or fails."""
+    return _primary(error) in _NO_ROOM
