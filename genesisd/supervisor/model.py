@@ -52,6 +52,10 @@ class Reason:
     text: str
 
 
+NEVER_STARTED = Reason("new", "never started")
+"""Of a worker that the store knows nothing about."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExitRecord:
     """How an incarnation ended, as its shim wrote it.
@@ -105,7 +109,7 @@ class WorkerState:
     started: float | None = None
     """When the present start was ordered: the hard cap counts from here."""
     next: Next = Next.DOWN
-    reason: Reason = Reason("new", "never started")
+    reason: Reason = NEVER_STARTED
     restarts: tuple[float, ...] = ()
     """Times of the unrequested restarts inside the window."""
     exited: ExitRecord | None = None

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from genesisd.supervisor import moves
 from genesisd.supervisor.model import (
+    NEVER_STARTED,
     Adopted,
     BeginProbes,
     Drained,
@@ -178,7 +179,7 @@ def shim_lost(state: WorkerState, event: ShimLost, policy: Policy) -> Decision:
 
 def adopted(state: WorkerState, event: Adopted, policy: Policy) -> Decision:
     """A new daemon found it alive. A store that was lost knows less than the process: believe the process."""
-    if event.incarnation > state.incarnation:
+    if event.incarnation > state.incarnation and state.reason == NEVER_STARTED:
         state = replace(state, phase=Phase.STARTING, wanted=True, started=event.at)
     state = replace(state, incarnation=event.incarnation, checking=False)
     state, effects = moves.resume(state, event.at, policy)

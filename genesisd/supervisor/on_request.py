@@ -51,7 +51,7 @@ def stop(state: WorkerState, event: StopRequested, policy: Policy) -> Decision:
     state = replace(state, wanted=state.wanted and event.keep_wanted)
     match state.phase:
         case Phase.STOPPED:
-            return moves.stay(state)
+            return moves.stay(state if event.keep_wanted else replace(state, reason=reason))
         case Phase.FAILED:
             return moves.stay(state) if event.keep_wanted else moves.rest(state, event.at, reason)
         case Phase.BLOCKED | Phase.BACKOFF:

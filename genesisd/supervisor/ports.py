@@ -166,6 +166,14 @@ class Gates(Protocol):
         ...
 
 
+class InFlight(Protocol):
+    """How much a worker has still to answer."""
+
+    async def count(self, worker: str) -> int:
+        """Requests in flight by the front's or the engine's own count; 0 where neither can be had."""
+        ...
+
+
 class Launcher(Protocol):
     """Turns a spec into an argv, an environment and scratch folders."""
 

@@ -1,0 +1,152 @@
+"""The set of actors: brings them up from the store, keeps them true to the configuration, takes them down.
+
+Adoption comes before anything else: a request that arrives while the daemon still looks for living workers would
+act on a state that is not true yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from genesisd.errors import NotFoundError
+from genesisd.supervisor import order
+from genesisd.supervisor.actor import Actor, Ports
+from genesisd.supervisor.model import (
+    NEVER_STARTED,
+    Adopted,
+    DependencyLost,
+    ExitRecord,
+    Phase,
+    Policy,
+    Reason,
+    RestartRequested,
+    StartRequested,
+    StopRequested,
+    Vanished,
+    WorkerState,
+)
+from genesisd.supervisor.spec import WorkerSpec
+
+DOWN = frozenset({Phase.STOPPED, Phase.FAILED})
+UNRECORDED = ExitRecord(None, None, "unknown", "it died while no daemon ran, and left no exit record")
+
+
+def policy_of(spec: WorkerSpec) -> Policy:
+    """The numbers of a spec that decisions need."""
+    backoff = spec.restart.backoff
+    return Policy(
+        start_deadline=spec.start.deadline,
+        start_cap=spec.start.cap,
+        drain=spec.stop.drain,
+        grace=spec.stop.grace,
+        budget=spec.restart.budget,
+        window=spec.restart.window,
+        backoff_initial=backoff.initial,
+        backoff_factor=backoff.factor,
+        backoff_max=backoff.max,
+    )
+
+
+class Supervisor:
+    """Owns the actors. One instance a daemon."""
+
+    def __init__(self, ports: Callable[[Supervisor], Ports]) -> None:
+        self.specs: dict[str, WorkerSpec] = {}
+        self.actors: dict[str, Actor] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._ports = ports(self)
+
+    @property
+    def states(self) -> Mapping[str, WorkerState]:
+        """What every worker is at."""
+        return {name: actor.state for name, actor in self.actors.items()}
+
+    def actor(self, worker: str) -> Actor:
+        """The actor of a worker. Raises NotFoundError."""
+        try:
+            return self.actors[worker]
+        except KeyError:
+            known = ", ".join(sorted(self.actors)) or "none"
+            raise NotFoundError(
+                f"there is no worker {worker!r}", hint=f"configured workers: {known}", worker=worker
+            ) from None
+
+    async def start(self, specs: Mapping[str, WorkerSpec], *, rebooted: bool) -> None:
+        """Adopt what lives, mourn what does not, start what is wanted."""
+        stored = self._ports.store.load()
+        await asyncio.gather(
+            *(self.add(name, spec, stored.get(name, WorkerState()), rebooted=rebooted) for name, spec in specs.items())
+        )
+
+    async def add(self, name: str, spec: WorkerSpec, state: WorkerState, *, rebooted: bool = False) -> None:
+        """Bring one worker under supervision, from whatever is left of it."""
+        actor = Actor(name, state, policy_of(spec), self._ports)
+        found = await self._ports.runner.adopt(name, actor.post)
+        now = self._ports.clock.monotonic()
+        if found.life is not None:
+            actor.post(Adopted(now, found.life.incarnation, shim_lost=not found.shim_alive))
+        else:
+            spawned = found.incarnation >= state.incarnation
+            record = (found.last_exit if spawned else None) or UNRECORDED
+            actor.post(Vanished(now, record, spawned=spawned, rebooted=rebooted))
+            actor.state = replace(state, incarnation=max(state.incarnation, found.incarnation))
+        if (state.wanted and state.phase is Phase.STOPPED) or (state.reason == NEVER_STARTED and spec.autostart):
+            actor.post(StartRequested(now))
+        self.specs[name] = spec
+        self.actors[name] = actor
+        self._tasks[name] = asyncio.create_task(actor.run(), name=f"worker {name}")
+
+    def change(self, name: str, spec: WorkerSpec, *, restart: bool, text: str) -> None:
+        """A new spec: live settings apply at once, launch settings by a restart of what is up."""
+        self.specs[name] = spec
+        actor = self.actor(name)
+        actor.policy = policy_of(spec)
+        if restart and actor.state.wanted:
+            actor.post(RestartRequested(self._ports.clock.monotonic(), text=text))
+
+    async def remove(self, name: str) -> None:
+        """Stop a worker that is configured no more, and forget it."""
+        actor = self.actor(name)
+        actor.post(StopRequested(self._ports.clock.monotonic(), text="removed from the configuration"))
+        await _settled(actor)
+        await self._cancel([name])
+        await self._ports.runner.release(name)
+        await self._ports.store.forget(name)
+        del self.actors[name], self.specs[name]
+
+    async def shutdown(self) -> None:
+        """Stop every worker, dependents first; they are to run again when the daemon does."""
+        for wave in order.stop_waves(self.specs):
+            now = self._ports.clock.monotonic()
+            actors = [self.actors[name] for name in wave if name in self.actors]
+            for actor in actors:
+                actor.post(StopRequested(now, text="the daemon shuts down", keep_wanted=True))
+            await asyncio.gather(*(_settled(actor) for actor in actors))
+        await asyncio.gather(*(self._ports.runner.release(name) for name in self.actors))
+
+    async def detach(self) -> None:
+        """Let go of every worker; they serve on until a new daemon adopts them."""
+        await self._cancel(list(self._tasks))
+
+    def follow(self, worker: str, after: WorkerState) -> None:
+        """Called at each change: a worker that is gone for good takes its dependents along."""
+        if after.phase not in order.GONE or (after.phase is Phase.STOPPED and after.wanted):
+            return
+        lost = DependencyLost(self._ports.clock.monotonic(), Reason("dependency", f"{worker} is {after.phase}"))
+        for name in order.dependents(worker, self.specs):
+            if name in self.actors:
+                self.actors[name].post(lost)
+
+    async def _cancel(self, names: Iterable[str]) -> None:
+        tasks = [self._tasks.pop(name) for name in names]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _settled(actor: Actor) -> None:
+    """Until it is down. The request just posted may still wait in the mailbox, so one change is not enough."""
+    while actor.pending or actor.state.phase not in DOWN:
+        await actor.change()
