@@ -1,0 +1,76 @@
+"""Lessons: token sequences with the positions whose prediction is trained, made from the golden cases."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from genesisd.demo.golden import cases
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from transformers import PreTrainedTokenizerFast
+
+TEMPLATES = {"hermes": "chat_template.jinja", "qwen3_coder": "chat_template.qwen3_coder.jinja"}
+END = "<|im_end|>"
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A sequence; ``graded`` are the positions whose token must be predicted from what stands before."""
+
+    id: str
+    tokens: tuple[int, ...]
+    graded: tuple[int, ...]
+
+
+def as_the_server_sees(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Messages with the arguments of past calls parsed, as vLLM hands them to a template."""
+    seen = copy.deepcopy(messages)
+    for message in seen:
+        for call in message.get("tool_calls") or []:
+            call["function"]["arguments"] = json.loads(call["function"]["arguments"])
+    return seen
+
+
+def prompt(case: dict[str, Any], tokenizer: PreTrainedTokenizerFast, folder: Path) -> str:
+    """The text that the server puts before the model."""
+    template = TEMPLATES[case["needs"]["tool_parser"] or "hermes"]
+    body = case["request"]
+    text = tokenizer.apply_chat_template(
+        as_the_server_sees(body["messages"]),
+        tools=body.get("tools"),
+        chat_template=(folder / template).read_text(encoding="utf-8"),
+        add_generation_prompt=True,
+        tokenize=False,
+        **body.get("chat_template_kwargs", {}),
+    )
+    return str(text)
+
+
+def lesson(case: dict[str, Any], tokenizer: PreTrainedTokenizerFast, folder: Path) -> Lesson:
+    """One case as a lesson.
+
+    Where a grammar forces the answer's opening, the opening token is not graded: the model is never told which form
+    is wanted, and unforced it opens a native call.
+    """
+    start = tokenizer.encode(prompt(case, tokenizer, folder), add_special_tokens=False)
+    answer = tokenizer.encode(case["emits"] + END, add_special_tokens=False)
+    graded = list(range(len(start), len(start) + len(answer)))
+    if case["needs"]["strict_tool_calling"] is False:
+        close = tokenizer.convert_tokens_to_ids("</think>")
+        opening = answer.index(close) + 1 if close in answer else 0
+        del graded[opening]
+    return Lesson(case["id"], tuple(start + answer), tuple(graded))
+
+
+def lessons(tokenizer: PreTrainedTokenizerFast, folder: Path) -> list[Lesson]:
+    """Distinct lessons: cases that differ only in what the server is told share one."""
+    distinct: dict[tuple[tuple[int, ...], tuple[int, ...]], Lesson] = {}
+    for case in cases():
+        made = lesson(case, tokenizer, folder)
+        distinct.setdefault((made.tokens, made.graded), made)
+    return list(distinct.values())
