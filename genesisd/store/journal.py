@@ -15,6 +15,8 @@ _PRUNE = "DELETE FROM journal WHERE id <= ? OR at < ?"
 _PRUNE_EVERY = 256
 _BACKLOG = 2048
 MAX_LIMIT = 10_000
+MAX_ROWS = 100_000
+MAX_AGE = 30 * 86400.0
 Row = tuple[int, float, str, str | None, int | None, str]
 
 
@@ -44,7 +46,7 @@ class Journal:
         max_age: seconds; older rows are removed.
     """
 
-    def __init__(self, writer: Writer, last: int, *, max_rows: int = 100_000, max_age: float = 30 * 86400.0) -> None:
+    def __init__(self, writer: Writer, last: int, *, max_rows: int = MAX_ROWS, max_age: float = MAX_AGE) -> None:
         self._writer = writer
         self._last = last
         self._max_rows = max_rows

@@ -30,10 +30,20 @@ class Store:
         meta: small facts by key.
         problems: what ``open`` had to get over; emit each as ``store_error``.
         errors: failed writes so far.
-        on_problem: set it to be told of later ones. It is called from any thread.
+        on_problem: set it to be told of later ones, of each sort once a minute. It is called from any thread.
+        on_error_count: set it to be told ``errors`` whenever it grows. It is called from any thread.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, lock: StoreLock, clock: Clock) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        lock: StoreLock,
+        clock: Clock,
+        *,
+        max_rows: int,
+        max_age: float,
+    ) -> None:
         rows = WorkerTable.rows(connection)
         last = journal_table.last_id(connection)
         in_memory = connection.execute("PRAGMA database_list").fetchone()[2] == ""
@@ -45,16 +55,24 @@ class Store:
         self.errors = 0
         self.problems: list[Problem] = []
         self.on_problem: Callable[[Problem], None] = lambda _: None
+        self.on_error_count: Callable[[int], None] = lambda _: None
         self._writer = Writer(connection, None if in_memory else path, self._tell)
         self.workers = WorkerTable(self._writer, rows, clock)
-        self.journal = Journal(self._writer, last)
+        self.journal = Journal(self._writer, last, max_rows=max_rows, max_age=max_age)
         self.meta = Meta(self._writer)
         self.workers.on_error = self.journal.on_error = self._failed
         self.problems.extend(self.workers.problems)
 
     @classmethod
-    def open(cls, path: Path, clock: Clock | None = None) -> Self:
-        """Open or make the store at ``path``, whose folder must exist.
+    def open(
+        cls,
+        path: Path,
+        clock: Clock | None = None,
+        *,
+        max_rows: int = journal_table.MAX_ROWS,
+        max_age: float = journal_table.MAX_AGE,
+    ) -> Self:
+        """Open or make the store at ``path``, whose folder must exist; the bounds are those of the journal.
 
         Raises:
             StoreLockedError: another daemon has it open.
@@ -64,7 +82,7 @@ class Store:
         lock = StoreLock(path.with_name(path.name + ".lock"))
         try:
             connection, problems = open_or_replace(path)
-            store = cls(connection, path, lock, clock or SystemClock())
+            store = cls(connection, path, lock, clock or SystemClock(), max_rows=max_rows, max_age=max_age)
         except BaseException:
             lock.release()
             raise
@@ -82,6 +100,7 @@ class Store:
     def _tell(self, problem: Problem) -> None:
         with self._counting:
             self.errors += 1
+            self.on_error_count(self.errors)
             now = self._clock.monotonic()
             if now - self._told.get(problem.code, -_REPEAT) < _REPEAT:
                 return

@@ -1,1 +1,1 @@
-""""""
+"""What the daemon tells about itself: log, metrics, events."""

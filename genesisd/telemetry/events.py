@@ -1,0 +1,47 @@
+"""The one list of event kinds: whether each is kept in the journal, and how loud it is in the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["debug", "info", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class EventKind:
+    """How one kind is treated."""
+
+    level: Level = "info"
+    journal: bool = True
+
+
+KINDS: dict[str, EventKind] = {
+    "worker_phase": EventKind(),
+    "worker_spawned": EventKind(),
+    "worker_exited": EventKind("warning"),
+    "worker_restart": EventKind("warning"),
+    "worker_ready": EventKind(),
+    "worker_adopted": EventKind(),
+    "shim_lost": EventKind("warning"),
+    "gate_shut": EventKind(),
+    "probe_result": EventKind("debug", journal=False),
+    "probe_changed": EventKind(),
+    "evidence_saved": EventKind(),
+    "config_reloaded": EventKind(),
+    "config_rejected": EventKind("error"),
+    "daemon_started": EventKind(),
+    "daemon_stopping": EventKind(),
+    "pin_build": EventKind("debug", journal=False),
+    "pin_built": EventKind(),
+    "pin_failed": EventKind("error"),
+    "store_error": EventKind("error"),
+    "front_restarted": EventKind("warning"),
+}
+OTHER = EventKind()
+"""A kind that the list lacks is kept and told, and counted as ``other``."""
+
+
+def kind_of(name: str) -> EventKind:
+    """How to treat events of this name."""
+    return KINDS.get(name, OTHER)

@@ -1,0 +1,90 @@
+"""THE list of what is exported. docs/metrics.md is checked against it."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from genesisd.probes.spec import ProbeSpec, ProbesSpec
+from genesisd.supervisor.model import Phase
+from genesisd.telemetry.events import KINDS
+from genesisd.telemetry.families import Family, Kind
+
+G, C = Kind.GAUGE, Kind.COUNTER
+OTHER = "other"
+
+PHASES = tuple(str(phase) for phase in Phase)
+STAGES = tuple(ProbesSpec.model_fields)
+PROBE_KINDS = tuple(str(one.model_fields["kind"].default) for one in get_args(get_args(ProbeSpec)[0]))
+VERDICTS = ("success", "failure", "unknown")
+EVENTS = (*KINDS, OTHER)
+EXIT_CAUSES = ("crash", "unknown", OTHER)
+RESTART_CAUSES = (*EXIT_CAUSES,)
+PIN_RESULTS = ("built", "failed")
+
+
+def daemon(name: str, kind: Kind, text: str, *labels: str) -> Family:
+    """A family of the daemon itself."""
+    return Family(f"genesisd_{name}", kind, text, labels, per_worker=False)
+
+
+def worker(name: str, kind: Kind, text: str, *labels: str, buckets: tuple[float, ...] = ()) -> Family:
+    """A family with a ``worker`` label."""
+    return Family(f"genesisd_{name}", kind, text, labels, buckets=buckets)
+
+
+BUILD_INFO = daemon("build_info", G, "Always 1; the labels say what runs.", "version", "python")
+UP = daemon("up", G, "1 while the daemon serves this page.")
+CONFIG_OK = daemon("config_last_reload_successful", G, "Whether the newest reading of the configuration succeeded.")
+CONFIG_AT = daemon("config_last_reload_timestamp_seconds", G, "When the configuration in use was read.")
+JOURNAL_EVENTS = daemon("journal_events_total", C, "Events that were kept in the journal.", "kind")
+STORE_ERRORS = daemon("store_errors_total", C, "Writes to the store that failed, and damage found in it.")
+SINK_ERRORS = daemon("sink_errors_total", C, "Events that a receiver (journal, log, stream) could not take.")
+LOOP_LAG = daemon("loop_lag_seconds", G, "Longest delay of the event loop in the last 15 seconds.")
+CARD_TOTAL = daemon("card_memory_total_bytes", G, "Memory of a card.", "card")
+CARD_FREE = daemon("card_memory_free_bytes", G, "Memory of a card that nobody holds.", "card")
+FRONT_RESTARTS = daemon("front_restarts_total", C, "Times that the front process had to be started again.")
+PIN_BUILDS = daemon("pin_builds_total", C, "Pin environments that were built, or failed to be.", "result")
+
+PHASE = worker("worker_phase", G, "1 for the phase that the worker is in, 0 for the others.", "phase")
+PHASE_SINCE = worker("worker_phase_since_timestamp_seconds", G, "When the worker entered its phase.")
+WANTED = worker("worker_wanted", G, "1 when the worker is meant to be up.")
+READY = worker("worker_ready", G, "1 when a whole generation is proven and traffic is let in.")
+INCARNATION = worker("worker_incarnation", G, "Number of the worker's newest life.")
+RESTARTS = worker("worker_restarts_total", C, "Restarts that nobody asked for.", "cause")
+EXITS = worker("worker_exits_total", C, "Deaths of the worker's leader.", "cause")
+BUDGET = worker("worker_restart_budget_remaining", G, "Restarts that may still happen within the window.")
+START = worker(
+    "worker_start_seconds",
+    Kind.HISTOGRAM,
+    "Time from the spawn to the first proven generation.",
+    buckets=(1, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600),
+)
+SHIM_LOSSES = worker("worker_shim_losses_total", C, "Times that the worker's shim died under it.")
+PROBE_RESULTS = worker("probe_results_total", C, "Answers of probes.", "stage", "kind", "verdict")
+PROBE_DURATION = worker("probe_duration_seconds", G, "Time that the newest ask of a probe took.", "stage", "kind")
+PROBE_SUCCESS = worker(
+    "probe_last_success_timestamp_seconds", G, "When a probe last succeeded; 0 before that.", "stage", "kind"
+)
+PROBE_PERIOD = worker("probe_period_seconds", G, "Time between two asks, as configured.", "stage", "kind")
+FRONT_UP = worker("front_up", G, "1 when the worker's front answered the newest question.")
+FRONT_OPEN = worker("front_open_connections", G, "Client connections that are open.")
+FRONT_IN_FLIGHT = worker("front_requests_in_flight", G, "Requests that are begun and not completely answered.")
+FRONT_UNANSWERED = worker("front_requests_unanswered", G, "Requests of which no byte of the answer has come.")
+FRONT_HELD = worker("front_requests_held", G, "Requests that wait for a worker.")
+FRONT_ANSWERED = worker("front_requests_answered_total", C, "Requests that were completely answered.")
+FRONT_REFUSED = worker("front_requests_refused_total", C, "Requests that got 503 from the front.")
+FRONT_OLDEST = worker("front_oldest_unanswered_seconds", G, "How long the oldest unanswered request has waited.")
+
+DAEMON_FAMILIES = (
+    BUILD_INFO, UP, CONFIG_OK, CONFIG_AT, JOURNAL_EVENTS, STORE_ERRORS, SINK_ERRORS, LOOP_LAG, CARD_TOTAL, CARD_FREE,
+    FRONT_RESTARTS, PIN_BUILDS,
+)  # fmt: skip
+FRONT_FAMILIES = (
+    FRONT_UP, FRONT_OPEN, FRONT_IN_FLIGHT, FRONT_UNANSWERED, FRONT_HELD, FRONT_ANSWERED, FRONT_REFUSED, FRONT_OLDEST,
+)  # fmt: skip
+WORKER_FAMILIES = (
+    PHASE, PHASE_SINCE, WANTED, READY, INCARNATION, RESTARTS, EXITS, BUDGET, START, SHIM_LOSSES, PROBE_RESULTS,
+    PROBE_DURATION, PROBE_SUCCESS, PROBE_PERIOD, *FRONT_FAMILIES,
+)  # fmt: skip
+FAMILIES = (*DAEMON_FAMILIES, *WORKER_FAMILIES)
+"""In the order of the page. A worker whose front is off has no front series."""
