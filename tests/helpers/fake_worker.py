@@ -8,6 +8,7 @@ every Worker. ``--control`` names a JSON file that is read again for each reques
 """
 
 import argparse
+import contextlib
 import os
 import signal
 import socket
@@ -105,6 +106,8 @@ class Leader:
 
     def _start(self) -> None:
         args = self.args
+        if not args.bare:  # before any socket exists: the tracker must not hold one open
+            _, self._tracker_pipe = start_tracker(args)
         self.listener = socket.socket(socket.AF_INET6 if ":" in args.host else socket.AF_INET)
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if args.reuse_port:
@@ -114,7 +117,6 @@ class Leader:
         if args.bare:
             threading.Thread(target=self._thread_engine, args=(theirs,), daemon=True).start()
         else:
-            _, self._tracker_pipe = start_tracker(args)
             self.engine_pid = start_engine(args, theirs, [self.listener.fileno(), ours.fileno()])
             theirs.close()
         control = Control(args.control, **({"freeze_counters": True} if args.stuck_counters else {}))
@@ -128,7 +130,8 @@ class Leader:
         Engine(theirs, [], self.args.max_num_seqs, quit_on_eof=True).run()
 
     def _serve(self, ready: threading.Event) -> None:
-        assert self.listener and self.api
+        assert self.listener
+        assert self.api
         ready.wait()
         try:
             self.listener.listen(512)
@@ -200,10 +203,8 @@ class Leader:
 
     def _unlisten(self) -> None:
         if self.listener:
-            try:
+            with contextlib.suppress(OSError):  # it may not listen yet
                 self.listener.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass  # it never listened
             self.listener.close()
 
     def _end_engine(self) -> None:

@@ -1,3 +1,5 @@
+# Pathlib would cost each fake start-up time and memory.
+# ruff: noqa: PTH116, PTH123
 """Faults that can be flipped while the fake runs: a JSON file that is read again for each request."""
 
 import json

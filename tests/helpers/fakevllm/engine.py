@@ -18,7 +18,7 @@ PREFILL_STEP = 0.25
 """Seconds between two moves of the KV gauge in a long prefill."""
 
 
-class WorkerLost(Exception):
+class WorkerLostError(Exception):
     """A worker's pipe ended."""
 
 
@@ -79,7 +79,7 @@ class Engine:
     def _take(self, timeout: float | None) -> bool:
         readable, _, _ = select.select([self.sock, *self.workers], [], [], timeout)
         if any(pipe in readable for pipe in self.workers):
-            raise WorkerLost  # a worker speaks only when spoken to: this is its end
+            raise WorkerLostError  # a worker speaks only when spoken to: this is its end
         if self.sock not in readable:
             return True
         data = self.sock.recv(1 << 16)
@@ -110,9 +110,9 @@ class Engine:
             for pipe in self.workers:
                 pipe.sendall(b".")
             if not all(pipe.recv(1) for pipe in self.workers):
-                raise WorkerLost
+                raise WorkerLostError
         except OSError as error:
-            raise WorkerLost from error
+            raise WorkerLostError from error
 
     def _prefill(self, one: Request) -> None:
         """A chunk of a long prefill: only the KV gauge moves, and everybody else starves."""

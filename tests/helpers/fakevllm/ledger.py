@@ -1,3 +1,5 @@
+# Pathlib would cost each fake start-up time and memory.
+# ruff: noqa: PTH103, PTH104, PTH112, PTH118, PTH208
 """A card's memory as a folder: one locked file for each holder.
 
 A holder writes ``<card>-<pid>.json`` and keeps an exclusive lock on it while it lives; the kernel drops the lock

@@ -26,7 +26,9 @@ def render(stats: dict[str, Any], model: str) -> str:
     lines.append("# TYPE vllm:request_success_total counter")
     for reason in ("stop", "length", "abort", "error"):
         count = stats["successes"] if reason == "stop" else 0
-        lines.append(f'vllm:request_success_total{{engine="0",finished_reason="{reason}",model_name="{model}"}} {float(count)}')
+        lines.append(
+            f'vllm:request_success_total{{engine="0",finished_reason="{reason}",model_name="{model}"}} {float(count)}'
+        )
     lines.append("# TYPE vllm:iteration_tokens_total histogram")
     for bound in ("1.0", "8.0", "128.0", "2048.0", "16384.0", "+Inf"):
         lines.append(

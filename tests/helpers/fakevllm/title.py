@@ -1,3 +1,5 @@
+# Pathlib would cost each fake start-up time and memory.
+# ruff: noqa: PTH123
 """Rename the calling process the way setproctitle does, through /proc alone (ctypes would cost memory and time).
 
 The title takes the place of the argument area and the environment area behind it is zeroed, so that

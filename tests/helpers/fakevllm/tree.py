@@ -1,3 +1,5 @@
+# Pathlib would cost each fake start-up time and memory.
+# ruff: noqa: PTH108, PTH123
 """The process tree: API server -> {resource_tracker, EngineCore -> Workers}, all forked, none exec'd."""
 
 import argparse
@@ -9,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from fakevllm import ledger
-from fakevllm.engine import Engine, WorkerLost
+from fakevllm.engine import Engine, WorkerLostError
 from fakevllm.title import set_title
 
 
@@ -51,7 +53,7 @@ def start_tracker(args: argparse.Namespace) -> tuple[int, int]:
         for ignored in (signal.SIGINT, signal.SIGTERM):
             signal.signal(ignored, signal.SIG_IGN)
         os.close(write)
-        set_title(sys.executable, "-c", "from multiprocessing.resource_tracker import main;main(%d)" % read)
+        set_title(sys.executable, "-c", f"from multiprocessing.resource_tracker import main;main({read})")
         while os.read(read, 1):
             pass
         for name in names:
@@ -76,7 +78,7 @@ def start_engine(args: argparse.Namespace, theirs: socket.socket, inherited: lis
         engine = Engine(theirs, workers, args.max_num_seqs)
         try:
             engine.run()
-        except WorkerLost:
+        except WorkerLostError:
             log("EngineCore", "ERROR RuntimeError: cancelled (a worker died)")
             os._exit(1)
 
