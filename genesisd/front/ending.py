@@ -1,0 +1,42 @@
+"""Waits for the end of a front, whether it is a child of this daemon or was adopted from the one before."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+from genesisd.front.identity import Identity
+
+
+async def ended(identity: Identity, within: float) -> bool:
+    """Whether the process ended within so many seconds; a child that did is reaped."""
+    pidfd = identity.open_pidfd()
+    if pidfd is not None:
+        loop = asyncio.get_running_loop()
+        gone = asyncio.Event()
+        loop.add_reader(pidfd, gone.set)
+        try:
+            await asyncio.wait_for(gone.wait(), within)
+        except TimeoutError:
+            return False
+        finally:
+            loop.remove_reader(pidfd)
+            os.close(pidfd)
+    reap(identity.pid)
+    return True
+
+
+async def await_end(identity: Identity, within: float) -> None:
+    """Wait for the process to end; kill it after so many seconds."""
+    if not await ended(identity, within):
+        identity.send(signal.SIGKILL)
+        await ended(identity, within)
+
+
+def reap(pid: int) -> None:
+    """Collect a dead child; nothing happens when it is not ours or not dead."""
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return

@@ -1,0 +1,192 @@
+"""Keeps one worker's front alive: notices its death at once, replaces it, and points the new one where the old did."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+from genesisd.errors import GenesisError, UnavailableError
+from genesisd.front.backoff import Backoff
+from genesisd.front.channel import Channel
+from genesisd.front.decide import Target
+from genesisd.front.ending import await_end, ended
+from genesisd.front.identity import Identity
+from genesisd.front.start import Seat, Settings, lock_holder, start
+from genesisd.front.wire import order, target_of
+
+_STRIKES = 2
+"""Questions in a row that a front may leave unanswered before it counts as wedged and is replaced."""
+_QUIT_WITHIN = 5.0
+_DYING = 0.25
+_LEAVING = 120.0
+
+
+class Keeper:
+    """One worker's front. ``target`` is None until one was ordered or learnt from an adopted front."""
+
+    def __init__(self, seat: Seat, settings: Settings, tell: Callable[..., None]) -> None:
+        self._seat = seat
+        self._settings = settings
+        self._tell = tell
+        self.target: Target | None = None
+        self._channel: Channel | None = None
+        self._identity: Identity | None = None
+        self._changing = asyncio.Lock()
+        self._strikes = 0
+        self._task: asyncio.Task[None] | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    @property
+    def pid(self) -> int | None:
+        """The living front's process."""
+        return self._identity.pid if self._identity is not None and self._channel is not None else None
+
+    async def begin(self) -> None:
+        """Adopt or start. Raises RefusedError or UnavailableError; then nothing is kept."""
+        async with self._changing:
+            await self._attach()
+        self._task = asyncio.create_task(self._keep(), name=f"front-{self._seat.worker}")
+
+    async def configure(self, settings: Settings) -> None:
+        """Change the settings of the running front. Raises RefusedError and keeps the old ones."""
+        async with self._changing:
+            if self._channel is not None and settings != self._settings:
+                await self._channel.ask(settings.message())
+            self._settings = settings
+
+    async def point(self, target: Target) -> None:
+        """Send the order, or leave it to be sent when the front is back."""
+        self.target = target
+        # After a death this waits for the replacement, for a while: whoever orders wants it to be so on return.
+        with contextlib.suppress(TimeoutError, UnavailableError):
+            async with asyncio.timeout(_QUIT_WITHIN), self._changing:
+                await self.ask(order(target))
+
+    async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The front's answer. Raises UnavailableError."""
+        channel = self._channel
+        if channel is None:
+            raise UnavailableError(f"the front of {self._seat.worker} is being replaced")
+        try:
+            answer = await channel.ask(message)
+        except UnavailableError:
+            self._strike(channel)
+            raise
+        self._strikes = 0
+        return answer
+
+    async def end(self, drain: float) -> None:
+        """End the front and remove its files."""
+        await self._stop_keeping()
+        identity, channel = self._identity, self._channel
+        if channel is not None:
+            with contextlib.suppress(GenesisError):
+                await channel.ask({"op": "quit", "drain": drain})
+            await channel.close()
+        if identity is not None:
+            await await_end(identity, drain + _QUIT_WITHIN)
+        for path in (self._seat.socket, self._seat.lock, self._seat.log):
+            path.unlink(missing_ok=True)
+
+    async def detach(self) -> None:
+        """Let go; the front goes on."""
+        await self._stop_keeping()
+        if self._channel is not None:
+            await self._channel.close()
+
+    async def _stop_keeping(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        for task in self._leaving:
+            task.cancel()
+        await asyncio.gather(*self._leaving, return_exceptions=True)
+
+    def _strike(self, channel: Channel) -> None:
+        self._strikes += 1
+        if self._strikes >= _STRIKES and self._identity is not None and not channel.lost.is_set():
+            self._identity.send(signal.SIGKILL)
+
+    # --- keeping ------------------------------------------------------------------------------------------------
+
+    async def _keep(self) -> None:
+        backoff = Backoff()
+        since = time.monotonic()
+        while True:
+            if self._channel is not None:
+                await self._channel.lost.wait()
+                await self._mourn()
+            backoff = backoff.after(time.monotonic() - since)
+            await asyncio.sleep(backoff.delay)
+            since = time.monotonic()
+            try:
+                async with self._changing:
+                    await self._attach()
+            except GenesisError as error:
+                self._tell("front-failed", self._seat.worker, text=error.message, delay=backoff.delay)
+                since = time.monotonic()
+
+    async def _mourn(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            await channel.close()
+        if self._identity is not None:
+            self._tell("front-lost", self._seat.worker, pid=self._identity.pid)
+            await self._see_off(self._identity)
+
+    async def _see_off(self, identity: Identity) -> None:
+        """Wait a moment for its port to be free; one that was told to leave finishes its streams on its own."""
+        if not await ended(identity, _DYING):
+            task = asyncio.create_task(await_end(identity, _LEAVING))
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+
+    async def _attach(self) -> None:
+        self._strikes = 0
+        channel, kind = await self._adopt(), "front-adopted"
+        if channel is None:
+            await start(self._seat, self._settings)
+            channel, kind = await Channel.connect(self._seat.socket), "front-started"
+        try:
+            self._identity = channel.identity
+            await self._bring_up_to_date(channel)
+        except BaseException:
+            await channel.close()
+            raise
+        self._channel = channel
+        self._tell(kind, self._seat.worker, pid=self.pid)
+
+    async def _bring_up_to_date(self, channel: Channel) -> None:
+        wanted = self._settings.message()
+        if any(channel.hello.get(name) != value for name, value in wanted.items() if name != "op"):
+            await channel.ask(wanted)
+        if self.target is not None:
+            await channel.ask(order(self.target))
+        else:
+            self.target = target_of(channel.hello.get("target") or {})
+
+    async def _adopt(self) -> Channel | None:
+        """The living front, if there is one that can be spoken to; one that cannot is ended."""
+        try:
+            channel = await Channel.connect(self._seat.socket)
+        except UnavailableError:
+            await self._clear_seat()
+            return None
+        if channel.version is not None and channel.identity is not None:
+            return channel
+        with contextlib.suppress(GenesisError):  # another protocol: 'quit' is the same in all of them
+            await channel.ask({"op": "quit", "drain": 30.0})
+        await channel.close()
+        return None
+
+    async def _clear_seat(self) -> None:
+        holder = lock_holder(self._seat)
+        if holder is not None:
+            self._tell("front-lost", self._seat.worker, pid=holder.pid, text="it holds the lock and does not answer")
+            holder.send(signal.SIGKILL)
+            await await_end(holder, _QUIT_WITHIN)
