@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from genesisd.config.root import Config
 from genesisd.supervisor.spec import WorkerSpec
+from genesisd.units import SpecModel
 
 LAUNCH = frozenset(
     {
@@ -94,7 +95,7 @@ def _differing(old: BaseModel, new: BaseModel, prefix: str = "") -> Iterator[str
         one, other = getattr(old, name), getattr(new, name)
         if one == other:
             continue
-        if isinstance(one, BaseModel) and type(one) is type(other):
+        if isinstance(one, SpecModel) and type(one) is type(other):
             yield from _differing(one, other, f"{prefix}{name}.")
         else:
             yield prefix + name

@@ -16,6 +16,9 @@ _TABLES = {
     "meta": "key, value",
 }
 
+_SMALLEST = 512
+"""Bytes of the smallest page that SQLite knows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -56,9 +59,23 @@ def _check_tables(connection: sqlite3.Connection) -> None:
         connection.execute(f"SELECT {columns} FROM {table} LIMIT 1").fetchone()  # noqa: S608 (both are constants above)
 
 
+def _check_size(path: Path, size: int) -> None:
+    """What SQLite forgives without a word about what was lost: a stump, and a last page that is cut."""
+    if size < _SMALLEST:
+        raise _DamagedError(f"it has only {size} bytes")
+    with path.open("rb") as file:
+        page = int.from_bytes(file.read(18)[16:], "big")
+    wal = path.with_name(path.name + "-wal")
+    # A log beside the file repairs a page that a full disk cut short.
+    if page > 1 and size % page and not (wal.exists() and wal.stat().st_size):
+        raise _DamagedError(f"its last page of {page} bytes has only {size % page}")
+
+
 def _refuse_newer(path: Path) -> None:
-    if not path.exists() or path.stat().st_size == 0:
+    size = path.stat().st_size if path.exists() else 0
+    if size == 0:
         return
+    _check_size(path, size)
     connection = connect(path, read_only=True)
     try:
         schema.refuse_newer(connection, path)
