@@ -1,1 +1,1 @@
-""""""
+"""Pins: exact upstream versions and the environments that hold them."""

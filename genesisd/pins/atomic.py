@@ -1,0 +1,57 @@
+"""Files that are whole or absent, whatever is killed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def write_json(path: Path, content: object) -> None:
+    """Replace ``path`` by ``content`` in one step that survives a power cut."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("w") as file:
+        json.dump(content, file, indent=1, sort_keys=True)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def read_json(path: Path) -> Any:
+    """The content of ``path``, or None when it is absent or not JSON."""
+    try:
+        return json.loads(path.read_text())
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames inside ``folder`` durable."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def sha256_of(path: Path) -> str:
+    """Hex digest of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder; what is left of it after a kill no longer has its name."""
+    trash = folder.with_name(f".trash-{folder.name}-{os.getpid()}")
+    try:
+        folder.rename(trash)
+    except FileNotFoundError:
+        return
+    shutil.rmtree(trash)
