@@ -1,1 +1,1 @@
-""""""
+"""The control socket: wire types, server, client."""

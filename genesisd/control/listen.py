@@ -1,0 +1,114 @@
+"""Makes the control socket: never visible with a wrong mode or group, never stolen from a live daemon."""
+
+from __future__ import annotations
+
+import grp
+import os
+import socket
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from genesisd.errors import ConfigError, ConflictError
+
+MODE = 0o660
+_LONGEST = 107
+"""Bytes of a path that fit into sockaddr_un."""
+
+
+def group_id(name: str) -> int:
+    """Id of a group given by name or number; raises ConfigError when there is none."""
+    if name.isdecimal():
+        return int(name)
+    try:
+        return grp.getgrnam(name).gr_gid
+    except KeyError:
+        raise ConfigError(
+            f"the control socket's group {name!r} does not exist", hint=f"create it: groupadd --system {name}"
+        ) from None
+
+
+def listen(path: Path, group: int | None = None) -> socket.socket:
+    """A listening socket at ``path``, mode 0660, owned by ``group`` where one is given.
+
+    It is made under another name and renamed into place, so that a client sees either the old or the finished one.
+
+    Raises:
+        ConflictError: another daemon answers there, or something that is no socket is in the way.
+        ConfigError: the path is too long for a Unix socket, or cannot be made.
+    """
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    if len(os.fsencode(fresh)) > _LONGEST:
+        raise ConfigError(f"{path} is too long for a Unix socket", hint="use a shorter control.socket", path=str(path))
+    _ensure_free(path)
+    try:
+        return _listen_at(fresh, path, group)
+    except OSError as problem:
+        raise ConfigError(
+            f"cannot make the control socket {path}: {problem.strerror}",
+            hint="the folder must exist and be writable, and this user must be in the socket's group",
+            path=str(path),
+        ) from problem
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _listen_at(fresh: Path, path: Path, group: int | None) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    try:
+        fresh.unlink(missing_ok=True)
+        _bind(listener, fresh)
+        if group is not None:
+            os.chown(fresh, -1, group)
+        listener.listen(128)
+        fresh.rename(path)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _bind(listener: socket.socket, path: Path) -> None:
+    before = os.umask(0o777 & ~MODE)
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(before)
+
+
+def _ensure_free(path: Path) -> None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    except OSError:
+        return
+    if not stat.S_ISSOCK(found.st_mode):
+        raise ConflictError(
+            f"{path} exists and is no socket", hint="move it away or set another control.socket", path=str(path)
+        )
+    if _answers(path):
+        raise ConflictError(
+            f"another daemon already listens on {path}",
+            hint="stop it first (systemctl stop genesisd), or set another control.socket",
+            path=str(path),
+        )
+
+
+def _answers(path: Path) -> bool:
+    """A socket file that nobody listens on refuses at once; a live but overwhelmed one says EAGAIN."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
+        try:
+            probe.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        except OSError:
+            return True
+        return True
+
+
+def remove(path: Path, inode: int) -> None:
+    """Remove the socket file if it is still the one with ``inode``: a successor may have replaced it."""
+    with suppress(OSError):
+        if path.lstat().st_ino == inode:
+            path.unlink()

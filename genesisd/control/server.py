@@ -1,0 +1,330 @@
+"""The control API over HTTP on a Unix socket. Translates; decides nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from aiohttp import web
+from pydantic import BaseModel, ValidationError
+
+from genesisd.clock import Clock
+from genesisd.control import listen, messages, streams, wire
+from genesisd.control.peers import check_peer
+from genesisd.control.ports import Api, Peer, WaitTimeoutError
+from genesisd.control.protocol import (
+    HEARTBEAT,
+    HTTP_STATUS,
+    MAX_BODY,
+    PROTOCOL_HEADER,
+    PROTOCOL_MAX,
+    PROTOCOL_MIN,
+)
+from genesisd.control.views import EventView, WorkerView
+from genesisd.errors import GenesisError, UnavailableError
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Body = TypeVar("Body", bound=BaseModel)
+Result = TypeVar("Result")
+
+_log = logging.getLogger(__name__)
+_PEER = web.RequestKey("peer", Peer)
+_RANGE = f"{PROTOCOL_MIN}-{PROTOCOL_MAX}"
+_MOST_LINES = 100_000
+
+
+class UsageError(GenesisError):
+    """A request that makes no sense."""
+
+    code = "usage"
+
+
+class ProtocolError(GenesisError):
+    """The client speaks a protocol version that this daemon does not."""
+
+    code = "protocol"
+
+
+class TooLargeError(GenesisError):
+    """A request body above the limit."""
+
+    code = "too_large"
+
+
+class ControlServer:
+    """Serves an Api at a socket path.
+
+    Args:
+        api: the daemon.
+        path: where the socket is made; its folder must exist.
+        clock: for the ages in answers.
+        group: name or id of the group whose members may give orders, or None for root and the daemon's user only.
+        heartbeat: seconds of silence before a followed stream gets an empty line.
+        deadline: seconds that a request may take, waits and streams apart.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        path: Path,
+        clock: Clock,
+        *,
+        group: str | None = None,
+        heartbeat: float = HEARTBEAT,
+        deadline: float = 30.0,
+    ) -> None:
+        self._api = api
+        self._path = path
+        self._clock = clock
+        self._group = None if group is None else listen.group_id(group)
+        self._heartbeat = heartbeat
+        self._deadline = deadline
+        self._texts = wire.WorkerTexts()
+        self._runner: web.AppRunner | None = None
+        self._inode = 0
+        self._acts: set[asyncio.Task[Any]] = set()
+        self._streams: set[asyncio.Task[Any]] = set()
+
+    async def start(self) -> None:
+        """Listen; raises ConflictError or ConfigError, see ``listen.listen``."""
+        listener = listen.listen(self._path, self._group)
+        self._inode = self._path.lstat().st_ino
+        self._runner = web.AppRunner(
+            self._application(),
+            access_log=None,
+            # A client that goes ends its stream at once; orders are shielded from it.
+            handler_cancellation=True,
+            shutdown_timeout=1.0,
+            keepalive_timeout=75.0,
+            lingering_time=1.0,
+        )
+        await self._runner.setup()
+        await web.SockSite(self._runner, listener).start()
+
+    async def close(self) -> None:
+        """End all streams, finish what was ordered, remove the socket."""
+        listen.remove(self._path, self._inode)
+        for task in tuple(self._streams):
+            task.cancel()
+        if self._acts:
+            await asyncio.wait(self._acts, timeout=1.0)
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    def _application(self) -> web.Application:
+        app = web.Application(client_max_size=MAX_BODY, middlewares=[self._guard])
+        app.router.add_get("/v1/status", self._status)
+        app.router.add_get("/v1/version", self._version)
+        app.router.add_get("/v1/events", self._events)
+        app.router.add_get("/v1/pins", self._pins)
+        app.router.add_post("/v1/config/check", self._check_config)
+        app.router.add_post("/v1/reload", self._reload)
+        app.router.add_post("/v1/shutdown", self._shutdown)
+        app.router.add_get("/v1/workers", self._workers)
+        app.router.add_get("/v1/workers/{name}", self._worker)
+        app.router.add_get("/v1/workers/{name}/logs", self._logs)
+        app.router.add_post("/v1/workers/{name}/wait", self._wait)
+        app.router.add_post("/v1/workers/{name}/{verb:start|stop|restart|drain|reset}", self._verb)
+        app.on_response_prepare.append(_stamp)
+        return app
+
+    # --- what every request passes ----------------------------------------------------------------------------
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            request[_PEER] = check_peer(_connection(request), self._group)
+            _check_protocol(request)
+            return await handler(request)
+        except GenesisError as problem:
+            return _refusal(problem)
+        except TimeoutError:
+            return _refusal(WaitTimeoutError("the daemon did not finish in time", hint="genesisctl status"))
+        except web.HTTPException as problem:
+            return _refusal(_from_http(problem), problem.status)
+        except ConnectionError:
+            raise
+        except Exception:  # noqa: BLE001 - one bad request must not take the socket down; it is logged with its trace
+            _log.exception("a control request failed: %s %s", request.method, request.path)
+            return _refusal(GenesisError("the daemon failed to answer; its log has the reason"))
+
+    async def _act(self, order: Coroutine[Any, Any, Result]) -> Result:
+        """Carry out an order to its end even if the client goes away in the middle."""
+        task = asyncio.ensure_future(order)
+        self._acts.add(task)
+        task.add_done_callback(self._done)
+        async with asyncio.timeout(self._deadline):
+            return await asyncio.shield(task)
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._acts.discard(task)
+        if not task.cancelled():
+            task.exception()  # a vanished client never asks for it
+
+    async def _stream(self, request: web.Request, lines: AsyncIterator[str]) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a handler always runs in a task
+        self._streams.add(task)
+        try:
+            return await streams.send_stream(request, lines, self._heartbeat)
+        finally:
+            self._streams.discard(task)
+
+    # --- asking -----------------------------------------------------------------------------------------------
+
+    async def _status(self, _request: web.Request) -> web.Response:
+        return _json(wire.status(self._api.status(), self._texts, self._clock.monotonic()))
+
+    async def _workers(self, _request: web.Request) -> web.Response:
+        return _json(wire.workers(self._api.workers(), self._texts, self._clock.monotonic()))
+
+    async def _worker(self, request: web.Request) -> web.Response:
+        return self._one(self._api.worker(request.match_info["name"]))
+
+    async def _version(self, _request: web.Request) -> web.Response:
+        return _json(wire.version(self._api.version()))
+
+    async def _pins(self, _request: web.Request) -> web.Response:
+        async with asyncio.timeout(self._deadline):
+            return _json(wire.pins(await self._api.pins()))
+
+    async def _check_config(self, request: web.Request) -> web.Response:
+        body = await self._body(request, messages.ConfigCheckRequest)
+        async with asyncio.timeout(self._deadline):
+            return _json(wire.config_check(await self._api.check_config(body.path)))
+
+    async def _logs(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["name"]
+        self._api.worker(name)
+        count = _number(request, "lines", 100, _MOST_LINES)
+        lines = self._api.logs(name, int(count), follow=_flag(request, "follow"))
+        return await self._stream(request, _each(lines, wire.log_line))
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        worker = request.query.get("worker")
+        if worker is not None:
+            self._api.worker(worker)
+        since = _number(request, "since", 0, 1e12) if "since" in request.query else None
+        events: AsyncIterator[EventView] = self._api.events(since, follow=_flag(request, "follow"), worker=worker)
+        return await self._stream(request, _each(events, wire.event))
+
+    # --- ordering ---------------------------------------------------------------------------------------------
+
+    async def _verb(self, request: web.Request) -> web.Response:
+        name, verb, peer = request.match_info["name"], request.match_info["verb"], request[_PEER]
+        body = await self._body(request, messages.VerbRequest)
+        match verb:
+            case "start" | "drain" | "reset":
+                order = getattr(self._api, verb)(name, peer)
+            case _:
+                order = getattr(self._api, verb)(name, peer, drain=body.drain)
+        return self._one(await self._act(order))
+
+    async def _wait(self, request: web.Request) -> web.Response:
+        body = await self._body(request, messages.WaitRequest)
+        name = request.match_info["name"]
+        return self._one(await self._api.wait_for(name, frozenset(body.phases), body.timeout))
+
+    async def _reload(self, request: web.Request) -> web.Response:
+        return _json(wire.reload(await self._act(self._api.reload(request[_PEER]))))
+
+    async def _shutdown(self, request: web.Request) -> web.Response:
+        body = await self._body(request, messages.ShutdownRequest)
+        await self._act(self._api.shutdown(request[_PEER], drain=body.drain))
+        return _json(wire.shutdown(drain=body.drain), status=202)
+
+    # --- bits -------------------------------------------------------------------------------------------------
+
+    def _one(self, view: WorkerView) -> web.Response:
+        return _json(wire.worker(view, self._texts, self._clock.monotonic()))
+
+    async def _body(self, request: web.Request, model: type[Body]) -> Body:
+        async with asyncio.timeout(self._deadline):
+            text = await request.read()
+        try:
+            return model.model_validate_json(text or b"{}")
+        except ValidationError as problem:
+            first = problem.errors(include_url=False, include_context=False)[0]
+            field = ".".join(map(str, first["loc"]))
+            raise UsageError(f"bad request body: {field or 'body'}: {first['msg']}", field=field) from None
+
+
+async def _each(items: AsyncIterator[Any], text: Callable[[Any], str]) -> AsyncIterator[str]:
+    try:
+        async for item in items:
+            yield text(item)
+    finally:
+        close = getattr(items, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def _connection(request: web.Request) -> socket.socket:
+    if request.transport is None:
+        raise UnavailableError("the connection is gone")
+    found: socket.socket = request.transport.get_extra_info("socket")
+    return found
+
+
+def _check_protocol(request: web.Request) -> None:
+    spoken = request.headers.get(PROTOCOL_HEADER)
+    if spoken is None:
+        return
+    if not spoken.isdecimal() or not PROTOCOL_MIN <= int(spoken) <= PROTOCOL_MAX:
+        raise ProtocolError(
+            f"this daemon speaks control protocol {_RANGE}, not {spoken}",
+            hint="use the genesisctl that came with the daemon",
+            min=PROTOCOL_MIN,
+            max=PROTOCOL_MAX,
+        )
+
+
+async def _stamp(_request: web.Request, response: web.StreamResponse) -> None:
+    response.headers[PROTOCOL_HEADER] = _RANGE
+
+
+def _json(text: str, status: int = 200) -> web.Response:
+    return web.Response(body=text.encode("utf-8", "replace"), status=status, content_type="application/json")
+
+
+def _refusal(problem: GenesisError, status: int | None = None) -> web.Response:
+    return _json(wire.error(problem), status or HTTP_STATUS.get(problem.code, 500))
+
+
+def _from_http(problem: web.HTTPException) -> GenesisError:
+    match problem.status:
+        case 404:
+            return UsageError("no such address in the control API", hint="see docs/control-api.md")
+        case 405:
+            return UsageError("this address does not take that method", hint="see docs/control-api.md")
+        case 413:
+            return TooLargeError(f"the request body is larger than {MAX_BODY} bytes")
+        case _:
+            return UsageError(problem.reason)
+
+
+def _flag(request: web.Request, name: str) -> bool:
+    value = request.query.get(name, "0").lower()
+    if value in {"1", "true", "yes", ""}:
+        return True
+    if value in {"0", "false", "no"}:
+        return False
+    raise UsageError(f"{name} must be 0 or 1, not {value!r}")
+
+
+def _number(request: web.Request, name: str, default: float, most: float) -> float:
+    value = request.query.get(name)
+    if value is None:
+        return default
+    try:
+        number = float(value)
+    except ValueError:
+        raise UsageError(f"{name} must be a number, not {value!r}") from None
+    if not 0 <= number <= most:
+        raise UsageError(f"{name} must be between 0 and {most:g}, not {value}")
+    return number
