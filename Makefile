@@ -38,18 +38,18 @@ $(BIN)/python:
 
 $(VENV)/.runtime: requirements.lock | $(BIN)/python
 	@echo '==> installing the runtime dependencies'
-	@$(PIP) install --quiet --require-hashes -r requirements.lock
+	@$(PIP) install -qq --require-hashes -r requirements.lock
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
 	@echo '==> installing the development dependencies'
-	@$(PIP) install --quiet --require-hashes -r requirements-dev.lock
+	@$(PIP) install -qq --require-hashes -r requirements-dev.lock
 	@touch $@
 
 # hatchling is in the lock, so nothing is fetched to build the project.
 $(VENV)/.project: pyproject.toml $(VENV)/.runtime
 	@echo '==> installing genesisd'
-	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@$(PIP) install -qq --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .PHONY: env env-dev
