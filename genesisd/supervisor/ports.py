@@ -7,7 +7,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from genesisd.errors import GenesisError
 from genesisd.supervisor.model import Event, ExitRecord, Reason, WorkerState
+
+
+class SpawnError(GenesisError):
+    """A spawn that could not be done.
+
+    Attributes:
+        cause: class of the failure (``exec-failed``, ``shim``, ``scratch``, ...), as in ``ExitRecord``.
+        permanent: trying again cannot help until somebody changes something.
+    """
+
+    code = "spawn"
+
+    def __init__(
+        self, message: str, *, cause: str, permanent: bool = False, hint: str | None = None, **fields: object
+    ) -> None:
+        super().__init__(message, hint=hint, **fields)
+        self.cause = cause
+        self.permanent = permanent
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +188,7 @@ class Gates(Protocol):
 class InFlight(Protocol):
     """How much a worker has still to answer."""
 
-    async def count(self, worker: str) -> int:
+    async def count(self, worker: str, incarnation: int) -> int:
         """Requests in flight by the front's or the engine's own count; 0 where neither can be had."""
         ...
 

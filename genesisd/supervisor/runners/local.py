@@ -1,0 +1,104 @@
+"""The runner for this machine: a shim a worker, found again by the next daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from genesisd.clock import Clock, SystemClock
+from genesisd.supervisor.cgroups import Cgroups, own_group
+from genesisd.supervisor.ports import Found, Launch, Life, Report
+from genesisd.supervisor.runners.handle import Handle
+from genesisd.supervisor.runners.paths import WorkerPaths
+from genesisd.supervisor.runners.shims import SHIM, ShimStarter
+
+
+class LocalRunner:
+    """Implements ``ports.Runner``.
+
+    Args:
+        state: the daemon's state folder; survives reboots.
+        runtime: its runtime folder; short, since a Unix socket's path has at most 107 bytes.
+        clock: time of the events.
+        python: interpreter of the shims.
+        shim: path of the shim's file.
+        cgroup: the delegated cgroup; None: none is used.
+    """
+
+    def __init__(
+        self,
+        state: Path,
+        runtime: Path,
+        *,
+        clock: Clock | None = None,
+        python: str = sys.executable,
+        shim: Path = SHIM,
+        cgroup: Path | None = None,
+    ) -> None:
+        self._state = state.absolute()
+        self._runtime = runtime.absolute()
+        self._clock = clock or SystemClock()
+        self._starter = ShimStarter(python, shim)
+        # Two daemons on one machine may have workers of one name; the folder tells their processes apart.
+        self._instance = hashlib.sha256(str(self._state.resolve()).encode()).hexdigest()[:8]
+        self._cgroups = Cgroups(cgroup, self._instance)
+        self._handles: dict[str, Handle] = {}
+
+    async def adopt(self, worker: str, report: Report) -> Found:
+        """Attach to whatever is left of the worker. Raises UnavailableError for a shim that cannot be understood."""
+        return await self._handle(worker).adopt(report)
+
+    async def spawn(self, launch: Launch, report: Report) -> Life:
+        """Spawn an incarnation. Raises SpawnError."""
+        return await self._handle(launch.worker).spawn(launch, report)
+
+    async def terminate(self, worker: str, incarnation: int) -> None:
+        """SIGTERM to the leader, if it is still the right process."""
+        self._handle(worker).terminate(incarnation)
+
+    async def kill(self, worker: str, incarnation: int) -> None:
+        """SIGKILL to the whole tree; Exited and Swept follow."""
+        self._handle(worker).kill(incarnation)
+
+    def life(self, worker: str) -> Life | None:
+        """The live incarnation, without asking anyone."""
+        handle = self._handles.get(worker)
+        return handle.life if handle else None
+
+    def members(self, worker: str) -> Sequence[int]:
+        """Pids of the tree (one look at /proc), also while it is being swept."""
+        handle = self._handles.get(worker)
+        return handle.members() if handle else []
+
+    async def tail(self, worker: str, lines: int) -> list[str]:
+        """The last log lines."""
+        return await self._handle(worker).tail(lines)
+
+    def log_path(self, worker: str) -> Path:
+        """Where the current log file is."""
+        return WorkerPaths(self._state, self._runtime, worker).log
+
+    async def release(self, worker: str) -> None:
+        """End the shim of a stopped worker. Raises ShimRefused while the worker has processes."""
+        handle = self._handles.get(worker)
+        if handle is not None:
+            await handle.release()
+            self._handles.pop(worker, None)
+
+    async def close(self) -> None:
+        """Let go of everything; processes live on."""
+        await asyncio.gather(*(handle.close() for handle in self._handles.values()))
+        self._handles.clear()
+        self._starter.close()
+
+    def _handle(self, worker: str) -> Handle:
+        if worker not in self._handles:
+            paths = WorkerPaths(self._state, self._runtime, worker)
+            self._handles[worker] = Handle(paths, self._instance, self._clock, self._starter, self._cgroups)
+        return self._handles[worker]
+
+
+__all__ = ["LocalRunner", "own_group"]
