@@ -30,6 +30,8 @@ KINDS: dict[str, EventKind] = {
     "evidence_saved": EventKind(),
     "config_reloaded": EventKind(),
     "config_rejected": EventKind("error"),
+    "effect_failed": EventKind("error"),
+    "order": EventKind(),
     "daemon_started": EventKind(),
     "daemon_stopping": EventKind(),
     "pin_build": EventKind("debug", journal=False),

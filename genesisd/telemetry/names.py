@@ -17,8 +17,15 @@ STAGES = tuple(ProbesSpec.model_fields)
 PROBE_KINDS = tuple(str(one.model_fields["kind"].default) for one in get_args(get_args(ProbeSpec)[0]))
 VERDICTS = ("success", "failure", "unknown")
 EVENTS = (*KINDS, OTHER)
-EXIT_CAUSES = ("crash", "unknown", OTHER)
-RESTART_CAUSES = (*EXIT_CAUSES,)
+EXIT_CAUSES = (
+    "crash", "killed", "stopped", "unknown", "bad-config", "port-taken", "kv-too-large", "kv-too-small", "bad-weights",
+    "bad-model", "cuda-oom", "cuda-error", "host-oom", "engine-dead", OTHER,
+)  # fmt: skip
+"""Those of ``supervisor.classify``."""
+RESTART_CAUSES = (
+    *EXIT_CAUSES[:-1], "hung", *PROBE_KINDS, "start-timeout", "startup-wedged", "spawn-failed", "unexpected",
+    "was-unkillable", OTHER,
+)  # fmt: skip
 PIN_RESULTS = ("built", "failed")
 
 
