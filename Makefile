@@ -60,8 +60,9 @@ env-dev: $(VENV)/.project $(VENV)/.dev
 
 .PHONY: run
 run: env
-	@mkdir -p '$(GENESISD_STATE)'
-	@exec $(BIN)/genesisd --config etc/examples/cpu.yaml --foreground --guide
+	@mkdir -p -m 700 '$(GENESISD_STATE)'
+	@export STATE_DIRECTORY='$(GENESISD_STATE)' RUNTIME_DIRECTORY='$(GENESISD_STATE)/run'; \
+	  exec $(BIN)/genesisd --config etc/examples/cpu.yaml --foreground --guide
 
 # --- test -----------------------------------------------------------------------------------------------------
 # One pytest run over all stages, so that its summary, the last line, speaks for everything.

@@ -41,7 +41,7 @@ def missing() -> str | None:
     """Why no guest can be booted here, or None."""
     if os.geteuid() != 0:
         return "needs root, to boot a systemd in a container"
-    lacking = [tool for tool in ("systemd-nspawn", "nsenter", "mount") if shutil.which(tool) is None]
+    lacking = [tool for tool in ("systemd-nspawn", "nsenter", "mount", "dbus-daemon") if shutil.which(tool) is None]
     if lacking:
         return f"needs {', '.join(lacking)}"
     if not os.access("/lib/systemd/systemd", os.X_OK):
