@@ -14,7 +14,7 @@ export PYTHONUNBUFFERED := 1
 UV_VERSION := 0.13.9
 
 # The demonstration keeps all it writes in one folder.
-export GENESISD_STATE ?= $(or $(XDG_STATE_HOME),$(HOME)/.local/state)/genesisd-demo
+GENESISD_STATE ?= $(or $(XDG_STATE_HOME),$(HOME)/.local/state)/genesisd-demo
 
 .PHONY: help
 help:
@@ -61,8 +61,7 @@ env-dev: $(VENV)/.project $(VENV)/.dev
 .PHONY: run
 run: env
 	@mkdir -p -m 700 '$(GENESISD_STATE)'
-	@export STATE_DIRECTORY='$(GENESISD_STATE)' RUNTIME_DIRECTORY='$(GENESISD_STATE)/run'; \
-	  exec $(BIN)/genesisd --config etc/examples/cpu.yaml --foreground --guide
+	@GENESISD_STATE='$(GENESISD_STATE)' exec $(BIN)/genesisd --config etc/examples/cpu.yaml --foreground --guide
 
 # --- test -----------------------------------------------------------------------------------------------------
 # One pytest run over all stages, so that its summary, the last line, speaks for everything.
