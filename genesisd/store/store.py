@@ -89,6 +89,11 @@ class Store:
         store.problems[:0] = problems
         return store
 
+    @property
+    def ok(self) -> bool:
+        """Whether what is told to the store is kept on the disk: no write failed within the last minute."""
+        return not any(self._clock.monotonic() - at < _REPEAT for at in self._told.values())
+
     def close(self) -> None:
         """Write what is queued and let go of the file."""
         self._writer.close()

@@ -97,18 +97,31 @@ class Actor:
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._busy = False
+        self._posted = self._decided = 0
 
     def post(self, event: Event) -> None:
         """Something happened; handled in order of arrival."""
+        self._posted += 1
         self._mailbox.put_nowait(event)
+
+    async def decide(self, event: Event) -> None:
+        """Post, and return once the state shows what the event meant and its orders were given."""
+        self.post(event)
+        ticket = self._posted
+        while self._decided < ticket:
+            await self.change()
 
     async def run(self) -> None:
         """Until cancelled. Processes outlive it: a cancelled actor lets go and stops nothing."""
         try:
             while True:
-                event = await self._next()
+                event, taken = await self._next()
                 self._busy = True
-                await self._step(event)
+                try:
+                    await self._step(event)
+                except Exception as error:  # noqa: BLE001 - an actor that dies of a bug supervises nothing any more
+                    self._ports.observer.trouble(self.worker, type(event).__name__, error)
+                self._decided += taken
                 self._busy = False
                 self._announce()
         finally:
@@ -135,15 +148,16 @@ class Actor:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def _next(self) -> Event:
+    async def _next(self) -> tuple[Event, int]:
+        """The next event, and how many it takes from the mailbox: a deadline is nobody's letter."""
         if self.state.deadline is None or not self._mailbox.empty():
-            return await self._mailbox.get()
+            return await self._mailbox.get(), 1
         left = max(self.state.deadline - self._ports.clock.monotonic(), 0.0)
         try:
             async with asyncio.timeout(left):
-                return await self._mailbox.get()
+                return await self._mailbox.get(), 1
         except TimeoutError:
-            return DeadlinePassed(self._ports.clock.monotonic())
+            return DeadlinePassed(self._ports.clock.monotonic()), 0
 
     async def _step(self, event: Event) -> None:
         before = self.state
@@ -152,11 +166,12 @@ class Actor:
             await self._persist(before, after, effects)
             self.state = after
             self._ports.observer.changed(self.worker, before, after)
-            self._announce()
+        self._announce()
         for effect in effects:
             try:
                 await self._act(effect)
-            except Exception as error:  # noqa: BLE001 - an actor that dies of a bug supervises nothing any more
+            except (GenesisError, OSError) as error:
+                # The other effects are as needed as before: a front that is silent must not keep a SIGTERM back.
                 self._ports.observer.trouble(self.worker, type(effect).__name__, error)
 
     async def _persist(self, before: WorkerState, after: WorkerState, effects: tuple[Effect, ...]) -> None:
@@ -228,8 +243,8 @@ class Actor:
         self.post(GateOpened(at) if shut is None else GateShut(at, shut))
 
     async def _wait_drained(self, incarnation: int) -> None:
-        while await self._ports.in_flight.count(self.worker):
-            await asyncio.sleep(DRAIN_LOOK_SECONDS)  # noqa: ASYNC110 - the count lives in another process
+        while await self._ports.in_flight.count(self.worker, incarnation):  # noqa: ASYNC110 - counted elsewhere
+            await asyncio.sleep(DRAIN_LOOK_SECONDS)
         self.post(Drained(self._ports.clock.monotonic(), incarnation))
 
     def _beside(self, work: Coroutine[Any, Any, None]) -> None:

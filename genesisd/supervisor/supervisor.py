@@ -7,7 +7,7 @@ act on a state that is not true yet.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from genesisd.errors import NotFoundError
@@ -17,6 +17,7 @@ from genesisd.supervisor.model import (
     NEVER_STARTED,
     Adopted,
     DependencyLost,
+    Event,
     ExitRecord,
     Phase,
     Policy,
@@ -56,12 +57,17 @@ class Supervisor:
         self.specs: dict[str, WorkerSpec] = {}
         self.actors: dict[str, Actor] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._adopted: dict[str, int] = {}
         self._ports = ports(self)
 
     @property
     def states(self) -> Mapping[str, WorkerState]:
         """What every worker is at."""
         return {name: actor.state for name, actor in self.actors.items()}
+
+    def was_adopted(self, worker: str) -> bool:
+        """Whether the present incarnation was started by an earlier daemon."""
+        return self._adopted.get(worker) == self.actor(worker).state.incarnation
 
     def actor(self, worker: str) -> Actor:
         """The actor of a worker. Raises NotFoundError."""
@@ -85,18 +91,30 @@ class Supervisor:
         actor = Actor(name, state, policy_of(spec), self._ports)
         found = await self._ports.runner.adopt(name, actor.post)
         now = self._ports.clock.monotonic()
+        first: Event
         if found.life is not None:
-            actor.post(Adopted(now, found.life.incarnation, shim_lost=not found.shim_alive))
+            self._adopted[name] = found.life.incarnation
+            first = Adopted(now, found.life.incarnation, shim_lost=not found.shim_alive)
         else:
             spawned = found.incarnation >= state.incarnation
             record = (found.last_exit if spawned else None) or UNRECORDED
-            actor.post(Vanished(now, record, spawned=spawned, rebooted=rebooted))
+            first = Vanished(now, record, spawned=spawned, rebooted=rebooted)
             actor.state = replace(state, incarnation=max(state.incarnation, found.incarnation))
-        if (state.wanted and state.phase is Phase.STOPPED) or (state.reason == NEVER_STARTED and spec.autostart):
-            actor.post(StartRequested(now))
         self.specs[name] = spec
         self.actors[name] = actor
         self._tasks[name] = asyncio.create_task(actor.run(), name=f"worker {name}")
+        await actor.decide(first)
+        if (state.wanted and state.phase is Phase.STOPPED) or (state.reason == NEVER_STARTED and spec.autostart):
+            await actor.decide(StartRequested(now))
+
+    async def add_new(self, name: str, spec: WorkerSpec) -> None:
+        """A worker that a reload brought. What the store still knows of an earlier one by that name is not it."""
+        await self.add(name, spec, WorkerState())
+
+    def reorder(self, names: Sequence[str]) -> None:
+        """Keep the order of the configuration; workers that are leaving come last."""
+        order_of = {name: index for index, name in enumerate(names)}
+        self.specs = dict(sorted(self.specs.items(), key=lambda item: order_of.get(item[0], len(names))))
 
     def change(self, name: str, spec: WorkerSpec, *, restart: bool, text: str) -> None:
         """A new spec: live settings apply at once, launch settings by a restart of what is up."""

@@ -354,7 +354,12 @@ class World:
 
     def check_state(self, event: Event) -> None:
         state, tree = self.state, self.living()
-        if state.phase is Phase.READY and tree is not None and tree.incarnation == state.incarnation and not tree.proven:
+        if (
+            state.phase is Phase.READY
+            and tree is not None
+            and tree.incarnation == state.incarnation
+            and not tree.proven
+        ):
             raise BrokenError("I7: ready without a proven generation")
         if state.phase not in {Phase.READY, Phase.DEGRADED, Phase.STOPPED, Phase.FAILED} and state.deadline is None:
             raise BrokenError(f"{state.phase} without a deadline can wait for ever after {event}")

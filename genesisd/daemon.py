@@ -1,0 +1,319 @@
+"""The daemon: runs its parts until told to stop.
+
+Order matters in three places. The store opens first, since everything tells it things. Workers are adopted before
+the control socket opens, so that no order meets a state that is not true yet. And READY is told last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import aiohttp
+
+import genesisd
+from genesisd.clock import SystemClock
+from genesisd.config import diff, load
+from genesisd.config.root import Config
+from genesisd.control.server import ControlServer
+from genesisd.control.views import DaemonView, PinView, ReloadView
+from genesisd.errors import ConfigError, ConflictError, GenesisError
+from genesisd.notify import Notifier
+from genesisd.store.store import Store
+from genesisd.store.workers import boot_id
+from genesisd.supervisor.model import Phase
+from genesisd.telemetry import log
+from genesisd.telemetry.exposition import Exposition, Source
+from genesisd.telemetry.lag import watch_loop_lag
+from genesisd.telemetry.metrics import Metrics
+from genesisd.telemetry.passthrough import Passthrough
+from genesisd.telemetry.server import MetricsServer, make_app
+from genesisd.telemetry.sink import follow_store
+from genesisd.wiring.api import DaemonApi
+from genesisd.wiring.history import History
+from genesisd.wiring.lines import LogLines
+from genesisd.wiring.parts import Current, Parts
+from genesisd.wiring.pinviews import pin_views
+from genesisd.wiring.reload import Reloader
+from genesisd.wiring.views import Sources, Views
+
+REFRESH_SECONDS = 0.5
+"""How old what status remembers of the fronts may be before a look renews it."""
+
+
+class Daemon:
+    """One run, from an opened store to a closed one. Implements ``wiring.ports.Operations``."""
+
+    def __init__(self, config: Config, notifier: Notifier) -> None:
+        self.clock = SystemClock()
+        self.current = Current(config)
+        self.metrics = Metrics(self.clock)
+        self._notifier = notifier
+        self._began = self.clock.monotonic()
+        self._config_ok = True
+        self._ending = asyncio.Event()
+        self._drain = False
+        self._refreshed = 0.0
+        self.started = asyncio.Event()
+        """Set once workers are adopted and orders are taken."""
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._reloading = asyncio.Lock()
+
+    # --- life -------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Until ``stop``. Raises GenesisError when it cannot start; then nothing of it is left running."""
+        paths = self.current.config.paths
+        for folder in (paths.state_dir, paths.runtime_dir, paths.cache_dir):
+            _make(folder)
+        journal = self.current.config.daemon.journal
+        self._store = Store.open(paths.store, self.clock, max_rows=journal.max_rows, max_age=journal.max_age)
+        try:
+            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True)) as session:
+                await self._run(session)
+        finally:
+            self._store.close()
+
+    async def _run(self, session: aiohttp.ClientSession) -> None:
+        self.parts = Parts(self.current, self._store, self.metrics, self.clock, session)
+        self._reloader = Reloader(self.parts.supervisor, self.parts.fronts, self.metrics, self.parts.sink)
+        self.views = self._make_views()
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(self._let_go)
+            await self._adopt()
+            await stack.enter_async_context(self._served())
+            self._background(watch_loop_lag(self.metrics))
+            if (interval := self._notifier.watchdog_interval) is not None:
+                self._background(self._feed_watchdog(interval))
+            self._background(self._show_status())
+            self.parts.sink.emit("daemon_started", version=genesisd.__version__, pid=os.getpid())
+            self.started.set()
+            self._notifier.ready(self._summary())
+            await self._ending.wait()
+            self._notifier.stopping("stopping workers" if self._drain else "leaving workers running")
+            self.parts.sink.emit("daemon_stopping", drain=self._drain)
+            if self._drain:
+                await self._stop_workers()
+
+    async def _adopt(self) -> None:
+        config, parts = self.current.config, self.parts
+        follow_store(parts.sink, self.metrics, self._store, asyncio.get_running_loop())
+        self.metrics.configure(config.workers)
+        self.metrics.config_read(ok=True)
+        known_boot = await self._store.meta.get("boot_id")
+        await self._store.meta.set("boot_id", boot_id())
+        for name, spec in config.workers.items():
+            try:
+                await parts.fronts.seat(name, spec)
+            except GenesisError as error:
+                parts.sink.emit("effect_failed", name, effect="front", text=error.message, hint=error.hint)
+        await parts.supervisor.start(config.workers, rebooted=known_boot not in {None, boot_id()})
+        parts.supervisor.reorder(tuple(config.workers))
+        for name, state in parts.supervisor.states.items():
+            self.metrics.worker_state(name, state)
+
+    @contextlib.asynccontextmanager
+    async def _served(self) -> AsyncIterator[None]:
+        config = self.current.config
+        api = DaemonApi(
+            self.parts.supervisor,
+            self.views,
+            History(self._store.journal, self.parts.sink),
+            LogLines(self.parts.runner),
+            self,
+            self.parts.sink,
+            self.clock,
+        )
+        control = ControlServer(api, config.paths.socket, self.clock, group=config.daemon.control.group)
+        async with contextlib.AsyncExitStack() as stack:
+            await control.start()
+            stack.push_async_callback(control.close)
+            if config.daemon.metrics.listen is not None:
+                exposition = Exposition(self.metrics, refresh=self._refresh, more=self._passthrough())
+                server = MetricsServer(make_app(exposition, self._health), config.daemon.metrics.listen)
+                await server.start()
+                stack.push_async_callback(server.stop)
+                stack.push_async_callback(exposition.close)
+            yield
+
+    async def _stop_workers(self) -> None:
+        longest = max((spec.stop.drain + spec.stop.grace for spec in self.parts.supervisor.specs.values()), default=0)
+        self._notifier.extend_timeout(longest + 30)
+        await self._reloader.close()
+        await self.parts.supervisor.shutdown()
+        await self.parts.fronts_link.shutdown()
+
+    async def _let_go(self) -> None:
+        """Processes live on unless they were stopped before."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        parts = self.parts
+        await parts.supervisor.detach()
+        await parts.prober.close()
+        await parts.engines.close()
+        await parts.fronts_link.detach()
+        await parts.runner.close()
+        parts.cards.close()
+
+    # --- upkeep -----------------------------------------------------------------------------------------------
+
+    def _background(self, work: object) -> None:
+        task: asyncio.Task[object] = asyncio.ensure_future(work)  # type: ignore[call-overload]
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _feed_watchdog(self, interval: float) -> None:
+        """From the loop itself: a loop that is stuck does not ping, and systemd ends it."""
+        while True:
+            self._notifier.ping()
+            await asyncio.sleep(interval)
+
+    async def _show_status(self) -> None:
+        """One line for ``systemctl status``, sent when it changes."""
+        shown = ""
+        while True:
+            if (summary := self._summary()) != shown:
+                shown = summary
+                self._notifier.status(summary)
+            await asyncio.sleep(2.0)
+
+    def _summary(self) -> str:
+        states = self.parts.supervisor.states.values()
+        ready = sum(1 for state in states if state.phase is Phase.READY)
+        wanted = sum(1 for state in states if state.wanted)
+        return f"{ready} of {wanted} wanted workers ready"
+
+    async def _refresh(self) -> None:
+        """Before a scrape."""
+        self.metrics.refresh()
+        await self._refresh_fronts()
+        if any(spec.gpus for spec in self.parts.supervisor.specs.values()):
+            with contextlib.suppress(GenesisError):
+                self.metrics.cards((await self.parts.cards.cards()).values())
+
+    async def _refresh_fronts(self) -> None:
+        self._refreshed = self.clock.monotonic()
+        await self.parts.fronts.refresh()
+        for name in self.parts.supervisor.specs:
+            self.metrics.front(name, self.parts.fronts.latest.get(name))
+
+    def _health(self) -> tuple[bool, dict[str, object]]:
+        return True, {"version": genesisd.__version__, "workers": len(self.parts.supervisor.specs)}
+
+    def _passthrough(self) -> Source | None:
+        on = self.current.config.daemon.metrics.passthrough
+        return Passthrough(self._scrape_targets).chunks if on else None
+
+    def _scrape_targets(self) -> dict[str, tuple[str, int]]:
+        lives = {name: self.parts.runner.life(name) for name in self.parts.supervisor.specs}
+        return {name: (life.host, life.port) for name, life in lives.items() if life is not None}
+
+    def _make_views(self) -> Views:
+        parts = self.parts
+        return Views(
+            Sources(
+                supervisor=parts.supervisor,
+                runner=parts.runner,
+                fronts=parts.fronts,
+                probes=parts.prober.views,
+                adopted=parts.supervisor.was_adopted,
+                shim_pid=parts.runner.shim_pid,
+                clock=self.clock,
+            )
+        )
+
+    # --- what the control API asks ----------------------------------------------------------------------------
+
+    @property
+    def config_path(self) -> Path:
+        """The main configuration file."""
+        return self.current.config.file
+
+    def daemon(self) -> DaemonView:
+        """About itself, from memory."""
+        return DaemonView(
+            version=genesisd.__version__,
+            pid=os.getpid(),
+            started=self._began,
+            config_path=str(self.config_path),
+            config_ok=self._config_ok,
+            store_ok=self._store.ok,
+        )
+
+    def refresh_soon(self) -> None:
+        """Somebody looks: ask the fronts, without waiting."""
+        if self.clock.monotonic() - self._refreshed > REFRESH_SECONDS:
+            self._background(self._refresh_fronts())
+
+    def try_builds_again(self) -> None:
+        """Forget that a pin could not be built."""
+        self.parts.engines.forget_failures()
+
+    def refuse_when_stopping(self) -> None:
+        """Raises ConflictError while the daemon ends."""
+        if self._ending.is_set():
+            raise ConflictError("the daemon is shutting down", hint="start it again first")
+
+    async def pins(self) -> Sequence[PinView]:
+        """The pins file, and what is built."""
+        config = self.current.config
+        return await asyncio.to_thread(pin_views, config.pins, config.paths.cache_dir)
+
+    async def reload(self) -> ReloadView:
+        """Read the configuration again. Raises ConfigError and changes nothing."""
+        async with self._reloading:
+            self._notifier.reloading()
+            try:
+                return await self._reload()
+            finally:
+                self._notifier.ready(self._summary())
+
+    async def _reload(self) -> ReloadView:
+        try:
+            new = await asyncio.to_thread(load, self.config_path)
+        except ConfigError as error:
+            self._config_ok = False
+            self.parts.sink.emit("config_rejected", error=error.message)
+            raise
+        difference = diff(self.current.config, new)
+        self.current.config = new
+        self._config_ok = True
+        self.parts.engines.pins_file = new.pins
+        self.parts.engines.forget_failures()
+        log.set_level(new.daemon.log.level)
+        view = await self._reloader.apply(new, difference)
+        for name in difference.removed:
+            self.views.forget(name)
+        self.parts.sink.emit(
+            "config_reloaded", added=list(view.added), removed=list(view.removed), changed=list(view.changed)
+        )
+        return view
+
+    def reload_soon(self) -> None:
+        """SIGHUP: a bad file is told in log, journal and metrics, and the old one stays in force."""
+
+        async def quietly() -> None:
+            with contextlib.suppress(GenesisError):
+                await self.reload()
+
+        self._background(quietly())
+
+    def stop(self, *, drain: bool) -> None:
+        """Begin to end; with ``drain`` the workers are stopped, else they live on. A second word without drain hurries."""
+        self._drain = self._drain or drain
+        self._ending.set()
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o750)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot make the folder {folder}: {error.strerror}",
+            hint="run as a user that may write there, or set daemon.state_dir, runtime_dir and cache_dir",
+            path=str(folder),
+        ) from error

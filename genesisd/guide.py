@@ -1,0 +1,89 @@
+"""Tells a person at a terminal what the daemon is doing, and what to try once everything is ready."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TextIO
+
+from genesisd.supervisor.model import Phase, WorkerState
+
+if TYPE_CHECKING:
+    from genesisd.daemon import Daemon
+
+LOOK_SECONDS = 0.2
+TRY_IT = """
+All ready after {seconds:.0f} s. {name} answers at {url}
+
+Three things to try, in another terminal:
+
+  1. Ask it something:
+       curl -s {url}/v1/chat/completions -H 'Content-Type: application/json' \\
+         -d '{body}'
+  2. See what is supervised, and why each worker is where it is:
+       {ctl} status
+  3. Kill its engine and watch it come back, with nothing orphaned:
+       kill -9 {pid}; {ctl} events -f
+
+Ctrl-C here drains and ends everything.
+"""
+
+
+class Guide:
+    """Follows one daemon from its start to readiness."""
+
+    def __init__(self, daemon: Daemon, out: TextIO | None = None) -> None:
+        self._daemon = daemon
+        self._out = sys.stdout if out is None else out
+        self._began = time.monotonic()
+        self._said: dict[str, str] = {}
+
+    async def run(self) -> None:
+        """Until everything that is wanted is ready (or failed for good)."""
+        await self._daemon.started.wait()
+        while True:
+            states = self._daemon.parts.supervisor.states
+            for name, state in states.items():
+                self._tell(name, state)
+            if self._settled(states):
+                self._finish(states)
+                return
+            await asyncio.sleep(LOOK_SECONDS)
+
+    @staticmethod
+    def _settled(states: Mapping[str, WorkerState]) -> bool:
+        return all(state.phase in {Phase.READY, Phase.FAILED} for state in states.values() if state.wanted)
+
+    def _tell(self, name: str, state: WorkerState) -> None:
+        line = f"{name}: {state.phase}, {state.reason.text}"
+        if self._said.get(name) != line:
+            self._said[name] = line
+            self._print(f"[{time.monotonic() - self._began:5.1f} s] {line}")
+
+    def _finish(self, states: Mapping[str, WorkerState]) -> None:
+        ready = [name for name, state in states.items() if state.phase is Phase.READY]
+        if not ready:
+            self._print(f"\nNothing is ready. See what happened: {self._ctl()} status")
+            return
+        view = self._daemon.views.worker(ready[0])
+        spec = self._daemon.parts.supervisor.specs[view.name]
+        prompt = {"role": "user", "content": "What is the capital of France?"}
+        body = {"model": spec.served_model_name or view.name, "messages": [prompt], "temperature": 0}
+        text = TRY_IT.format(
+            seconds=time.monotonic() - self._began,
+            name=view.name,
+            url=view.url,
+            body=json.dumps(body),
+            ctl=self._ctl(),
+            pid=view.pid,
+        )
+        self._print(text)
+
+    def _ctl(self) -> str:
+        return f"genesisctl --socket {self._daemon.current.config.paths.socket}"
+
+    def _print(self, text: str) -> None:
+        print(text, file=self._out, flush=True)

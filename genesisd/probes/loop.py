@@ -1,0 +1,184 @@
+"""All probes of one life: startup until it passes, then readiness and liveness side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import aiohttp
+
+from genesisd.clock import Clock, SystemClock
+from genesisd.probes import PROBES, vitals
+from genesisd.probes.model import Outcome, Stage, Verdict, unknown
+from genesisd.probes.ports import Listener, Probe, Target
+from genesisd.probes.spec import ProbeBase, ProbeSpec, ProbesSpec
+from genesisd.probes.threshold import Threshold
+
+_VITALS_PERIOD = 1.0
+"""Seconds between two looks at a starting tree."""
+_LATE = 10.0
+"""Seconds in which a probe must say what its missed deadline means."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """One probe of one life, with its standing."""
+
+    stage: Stage
+    spec: ProbeBase
+    kind: str
+    probe: Probe
+    standing: Threshold
+    summary: str = ""
+
+
+@dataclass(slots=True)
+class Watch:
+    """Asks about one life until it is closed or its liveness has failed.
+
+    ``errors`` counts probes that raised: a fault of ours, told as unknown and never as the worker's failure.
+    """
+
+    target: Target
+    spec: ProbesSpec
+    listener: Listener
+    session: aiohttp.ClientSession
+    clock: Clock = field(default_factory=SystemClock)
+    proven: bool = False
+    """The life was ready before (under an earlier daemon): startup is behind it and is not asked again."""
+    errors: int = 0
+    _task: asyncio.Task[None] | None = None
+    _ready: bool | None = None
+
+    def start(self) -> None:
+        """Begin asking; needs a running event loop."""
+        name = f"probes {self.target.worker}/{self.target.incarnation}"
+        self._task = asyncio.create_task(self._run(), name=name)
+
+    async def close(self) -> None:
+        """Stop asking and wait until nothing of it is left."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        if not self.proven:
+            await self._until_started()
+            self.listener.startup_passed()
+        ready, alive = self._make(Stage.READINESS, self.spec.readiness), self._make(Stage.LIVENESS, self.spec.liveness)
+        tasks = [asyncio.create_task(self._repeat(one, ready)) for one in ready]
+        tasks += [asyncio.create_task(self._repeat(one, alive)) for one in alive]
+        if not ready:
+            self._tell_readiness(True, "no readiness probe is configured")
+        await self._run_all([*ready, *alive], tasks)
+
+    async def _until_started(self) -> None:
+        probes = self._make(Stage.STARTUP, self.spec.startup)
+        asking = [asyncio.create_task(self._repeat(one, probes)) for one in probes]
+        await self._run_all(probes, [asyncio.create_task(self._watch_vitals())] if asking else [], asking)
+
+    async def _run_all(
+        self, probes: Sequence[Asked], tasks: list[asyncio.Task[None]], finite: Sequence[asyncio.Task[None]] = ()
+    ) -> None:
+        """Until a task of ``tasks`` ends or all of ``finite`` have, then end the others and close the probes."""
+        every = [*tasks, *finite]
+        try:
+            await _first_or_all(tasks, finite)
+        finally:
+            for task in every:
+                task.cancel()
+            if every:
+                await asyncio.wait(every)
+            for one in probes:
+                await one.probe.close()
+
+    def _make(self, stage: Stage, specs: Sequence[ProbeSpec]) -> list[Asked]:
+        return [
+            Asked(stage, spec, spec.kind, PROBES[spec.kind](spec, self.session), Threshold.fresh(stage))
+            for spec in specs
+        ]
+
+    async def _repeat(self, one: Asked, siblings: Sequence[Asked]) -> None:
+        """Ask for ever; ends for a startup probe that passed and for a liveness probe that failed."""
+        while True:
+            outcome = await self._ask(one)
+            one.standing = one.standing.after(outcome.verdict, one.spec.failures, one.spec.successes)
+            one.summary = outcome.summary
+            self.listener.result(one.stage, one.kind, outcome)
+            if self._settled(one, siblings, outcome):
+                return
+            await asyncio.sleep(one.spec.period * (1 + one.spec.jitter * random.uniform(-1, 1)))  # noqa: S311 - spreads asks, no secret
+
+    def _settled(self, one: Asked, siblings: Sequence[Asked], outcome: Outcome) -> bool:
+        match one.stage:
+            case Stage.STARTUP:
+                return one.standing.good is True
+            case Stage.READINESS:
+                self._weigh_readiness(siblings)
+                return False
+            case Stage.LIVENESS:
+                if one.standing.good is False and outcome.verdict is Verdict.FAILURE:
+                    self.listener.liveness_failed(f"{one.kind}: {outcome.summary}", outcome.evidence)
+                    return True
+                return False
+
+    def _weigh_readiness(self, probes: Sequence[Asked]) -> None:
+        bad = next((one for one in probes if one.standing.good is False), None)
+        if bad:
+            self._tell_readiness(False, f"{bad.kind}: {bad.summary}")
+        elif all(one.standing.good for one in probes):
+            self._tell_readiness(True, "; ".join(f"{one.kind}: {one.summary}" for one in probes))
+
+    def _tell_readiness(self, ok: bool, summary: str) -> None:
+        if ok is not self._ready:
+            self._ready = ok
+            self.listener.readiness(ok, summary)
+
+    async def _ask(self, one: Asked) -> Outcome:
+        begun = self.clock.monotonic()
+        try:
+            outcome = await self._by_deadline(one)
+        except Exception as error:  # noqa: BLE001 - whatever a probe raises, the worker is not to blame
+            self.errors += 1
+            outcome = unknown(f"the probe itself failed: {type(error).__name__}: {error}", error=repr(error))
+        return replace(outcome, seconds=self.clock.monotonic() - begun)
+
+    async def _by_deadline(self, one: Asked) -> Outcome:
+        try:
+            async with asyncio.timeout(one.spec.timeout) as deadline:
+                return await one.probe.ask(self.target, self.clock.monotonic())
+        except TimeoutError:
+            if not deadline.expired():
+                raise  # the probe's own timeout went astray
+        async with asyncio.timeout(_LATE):
+            return await one.probe.late(self.target, self.clock.monotonic())
+
+    async def _watch_vitals(self) -> None:
+        before: vitals.Vitals | None = None
+        while True:
+            now = self._vitals()
+            if before and now and vitals.progressed(before, now):
+                self.listener.progressed()
+            before = now
+            await asyncio.sleep(_VITALS_PERIOD)
+
+    def _vitals(self) -> vitals.Vitals | None:
+        try:
+            members = self.target.members()
+        except Exception:  # noqa: BLE001 - a start must not lose its probes because nobody could list the tree
+            self.errors += 1
+            return None
+        return vitals.take(members, self.target.log_path, self.clock.monotonic())
+
+
+async def _first_or_all(tasks: Sequence[asyncio.Task[None]], finite: Sequence[asyncio.Task[None]]) -> None:
+    left = set(finite)
+    while tasks or left:
+        done, _ = await asyncio.wait({*tasks, *left}, return_when=asyncio.FIRST_COMPLETED)
+        left -= done
+        for task in done:
+            task.result()
+        if done & set(tasks) or (finite and not left):
+            return

@@ -1,0 +1,1 @@
+"""Adapters between features: each implements one port with what another feature offers."""

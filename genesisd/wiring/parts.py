@@ -1,0 +1,104 @@
+"""Every part of a daemon, built and connected; ``daemon.py`` runs them.
+
+Building is cheap and starts nothing but the store's thread, so that a failure leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+
+from genesisd.clock import Clock
+from genesisd.config.root import Config, PortRange
+from genesisd.control.views import ProbeView
+from genesisd.demo.locate import locate
+from genesisd.front.link import Fronts
+from genesisd.store.store import Store
+from genesisd.supervisor.actor import Ports
+from genesisd.supervisor.runners.local import LocalRunner, own_group
+from genesisd.supervisor.supervisor import Supervisor
+from genesisd.telemetry.metrics import Metrics
+from genesisd.telemetry.sink import Sink
+from genesisd.wiring import gates
+from genesisd.wiring.cards import NvmlLedger
+from genesisd.wiring.engines import PinEngines
+from genesisd.wiring.evidence import FolderEvidence
+from genesisd.wiring.fronts import FrontAdapter
+from genesisd.wiring.in_flight import FrontOrLoad
+from genesisd.wiring.launcher import SpecLauncher
+from genesisd.wiring.observer import StateTeller
+from genesisd.wiring.prober import ProbeAdapter
+
+
+@dataclass(slots=True)
+class Current:
+    """The configuration in force; a reload replaces it, and every part sees the new one."""
+
+    config: Config
+
+    def port_range(self) -> PortRange:
+        """Where engines behind fronts listen."""
+        return self.config.daemon.port_range
+
+
+class Parts:
+    """The parts that depend on each other."""
+
+    def __init__(
+        self, current: Current, store: Store, metrics: Metrics, clock: Clock, session: aiohttp.ClientSession
+    ) -> None:
+        paths = current.config.paths
+        self.session = session
+        self._lost_fronts: set[str] = set()
+        self.sink = Sink(metrics, store.journal, clock)
+        self.fronts_link = Fronts(paths.runtime_dir / "fronts", self._tell_front)
+        self.fronts = FrontAdapter(self.fronts_link)
+        self.runner = LocalRunner(paths.state_dir, paths.runtime_dir, clock=clock, cgroup=own_group())
+        self.engines = PinEngines(current.config.pins, paths.cache_dir, self.sink)
+        self.cards = NvmlLedger()
+        specs = lambda: self.supervisor.specs  # noqa: E731 - the supervisor exists only after this
+        self.prober = ProbeAdapter(specs, self.runner, self.fronts, session, self.sink, clock)
+        launcher = SpecLauncher(specs, paths, current.port_range, self.engines, demo_model)
+        ordered = gates.OrderedGates(
+            [
+                gates.tree_gate(self.runner),
+                gates.dependency_gate(specs, lambda: self.supervisor.states),
+                self.engines.gate(specs),
+                gates.front_gate(specs, self.fronts),
+                gates.port_gate(specs),
+                gates.card_gate(specs, self.cards),
+            ]
+        )
+        self.supervisor = Supervisor(
+            lambda supervisor: Ports(
+                runner=self.runner,
+                launcher=launcher,
+                gates=ordered,
+                prober=self.prober,
+                front=self.fronts,
+                in_flight=FrontOrLoad(self.fronts, self.runner, session),
+                evidence=FolderEvidence(paths.state_dir / "workers", self.runner, session, self.sink, clock),
+                store=store.workers,
+                observer=StateTeller(self.sink, metrics, supervisor.follow),
+                clock=clock,
+            )
+        )
+
+    def probes(self, worker: str) -> tuple[ProbeView, ...]:
+        """The newest results."""
+        return self.prober.views(worker)
+
+    def _tell_front(self, kind: str, worker: str, /, **fields: object) -> None:
+        if kind == "front-lost":
+            self._lost_fronts.add(worker)
+        elif kind == "front-started" and worker in self._lost_fronts:
+            self._lost_fronts.discard(worker)
+            kind = "front-restarted"
+        self.sink.emit(kind.replace("-", "_"), worker, **fields)
+
+
+def demo_model(name: str) -> Path | None:
+    """The folder of the project's own model, verified; None for any other name."""
+    return locate().path if name == "tiny" else None
