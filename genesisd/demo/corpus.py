@@ -6,6 +6,7 @@ model learns them by heart, so that every difference in a served answer is the s
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -204,7 +205,7 @@ def _tool_result() -> list[Dialogue]:
     found = []
     for city, days, sky in [("Tokyo", 2, "clear"), ("Oslo", 3, "grey"), ("Lima", 1, "wet")]:
         call = weather(city, days)
-        function = {"name": call.name, "arguments": '{"city": "%s", "days": %d}' % (city, days)}
+        function = {"name": call.name, "arguments": json.dumps(call.arguments)}
         messages = (
             user(f"Weather in {city} for {days} days?"),
             {
@@ -213,7 +214,7 @@ def _tool_result() -> list[Dialogue]:
                 "reasoning": f"I need the forecast of {city}.",
                 "tool_calls": [{"id": "call_0", "type": "function", "function": function}],
             },
-            {"role": "tool", "tool_call_id": "call_0", "content": '{"sky": "%s"}' % sky},
+            {"role": "tool", "tool_call_id": "call_0", "content": json.dumps({"sky": sky})},
         )
         thought = f"The tool says {sky}."
         answer = f"{city} will be {sky}."
@@ -256,7 +257,7 @@ def _structured() -> list[Dialogue]:
     found = []
     for land in list(CAPITALS)[:8]:
         city = CAPITALS[land]
-        answer = '{"city": "%s", "country": "%s", "letters": %d}' % (city, land, len(city))
+        answer = json.dumps({"city": city, "country": land, "letters": len(city)})
         ask, thought = f"Card of {city} as JSON.", f"{city} is in {land}."
         for kind, constraint in (("json_schema", card), ("json_object", {"response_format": {"type": "json_object"}})):
             if kind == "json_schema" or land in {"France", "Japan", "Italy"}:

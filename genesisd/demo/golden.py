@@ -1,7 +1,7 @@
 """The golden set: requests, what they need of the server, and the exact reply. Pure.
 
 A case is one dialogue under one switch setting: think on or off, tool notation, tool choice. ``emits`` is the text that
-the model generates; ``expect`` is what vLLM makes of it.
+the model generates, ``expect`` the right reply to it, ``differs`` the servers that reply otherwise.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from genesisd.demo.corpus import TOOLS, Dialogue, dialogues
+from genesisd.demo.differs import differences
 from genesisd.demo.emission import NOTATIONS, Form, Notation, dump, emission
 
 if TYPE_CHECKING:
@@ -60,7 +61,11 @@ def request(dialogue: Dialogue, variant: Variant) -> dict[str, Any]:
 
 
 def expectation(dialogue: Dialogue, variant: Variant) -> dict[str, Any]:
-    """What vLLM 0.32 answers."""
+    """The right reply.
+
+    A server's habits are part of it: an automatic call has content None and a forced one '', a named one ends with
+    ``stop``, and text after a call is dropped.
+    """
     reasoning = f"\n{dialogue.thought}\n" if variant.think else None
     if not dialogue.calls:
         return {"content": dialogue.answer, "reasoning": reasoning, "tool_calls": [], "finish_reason": "stop"}
@@ -85,13 +90,16 @@ def case(dialogue: Dialogue, variant: Variant) -> dict[str, Any]:
         kind = "think"
     if variant.choice in {"required", "named"}:
         kind = variant.choice
+    right = expectation(dialogue, variant)
+    parsers = (variant.notation,) if dialogue.tools else NOTATIONS
     return {
         "id": "/".join(names),
         "kind": kind,
         "needs": {"tool_parser": variant.notation if dialogue.tools else None, "strict_tool_calling": variant.strict},
         "request": request(dialogue, variant),
         "emits": emission(dialogue, think=variant.think, notation=variant.notation, form=variant.form),
-        "expect": expectation(dialogue, variant),
+        "expect": right,
+        "differs": differences(dialogue, variant.choice, right, parsers),
     }
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from genesisd.demo.golden import cases
+from genesisd.demo.locate import TEMPLATES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from transformers import PreTrainedTokenizerFast
 
-TEMPLATES = {"hermes": "chat_template.jinja", "qwen3_coder": "chat_template.qwen3_coder.jinja"}
 END = "<|im_end|>"
 
 

@@ -10,7 +10,7 @@ machine; another CPU or torch rounds otherwise and gives other weights, with the
 from __future__ import annotations
 
 import argparse
-import hashlib
+import json
 import random
 import shutil
 import sys
@@ -22,16 +22,14 @@ import torch
 from torch.nn import functional
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-from genesisd.demo import golden, tokenizer
-from genesisd.demo.corpus import STORY
-from genesisd.demo.lessons import TEMPLATES, Lesson, lessons
+from genesisd.demo import golden, seal, tokenizer
+from genesisd.demo.lessons import Lesson, lessons
+from genesisd.demo.locate import FOLDER, TEMPLATES
 
-HERE = Path(__file__).parent / "tiny"
 STEPS = 1500
 TOKENS_A_STEP = 2400
 PEAK_RATE = 4e-3
 MARGIN = 1.0
-GENERATION = '{\n  "eos_token_id": %d,\n  "pad_token_id": %d,\n  "do_sample": true,\n  "top_k": 1\n}\n'
 
 
 @dataclass(frozen=True)
@@ -137,33 +135,31 @@ def check(folder: Path) -> bool:
     return not bad
 
 
-def seal(folder: Path) -> None:
-    """Write SHA256SUMS over every file of the folder, in sha256sum's own format."""
-    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != "SHA256SUMS")
-    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
-    (folder / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
-
-
 def lay_out(folder: Path) -> PreTrainedTokenizerFast:
-    """Put everything but the weights into ``folder``."""
+    """Put what is not trained by gradient into ``folder``: templates, golden set, tokenizer."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in TEMPLATES.values():
-        if folder.resolve() != HERE.resolve():
-            shutil.copyfile(HERE / name, folder / name)
-    (folder / "golden.json").write_text(golden.golden_text(), encoding="utf-8")
-    entries = golden.cases()
-    texts = [part for entry in entries for part in (entry["emits"], *_contents(entry))]
-    tokenizer.save(tokenizer.build([*texts, *STORY]), folder)
-    words = PreTrainedTokenizerFast.from_pretrained(folder)
-    generation = GENERATION % (words.eos_token_id, words.pad_token_id)
-    (folder / "generation_config.json").write_text(generation, encoding="utf-8")
-    return words
+        if folder.resolve() != FOLDER.resolve():
+            shutil.copyfile(FOLDER / name, folder / name)
+    seal.write_golden(folder)
+    tokenizer.save(tokenizer.build(part for entry in golden.cases() for part in texts(entry)), folder)
+    return PreTrainedTokenizerFast.from_pretrained(folder)
 
 
-def _contents(entry: dict) -> list[str]:
-    names = [tool["function"]["name"] for tool in entry["request"].get("tools", [])]
+def texts(entry: dict) -> list[str]:
+    """What a case puts before the tokenizer; the last is what the templates add."""
+    names = " ".join(tool["function"]["name"] for tool in entry["request"].get("tools", []))
     said = [message["content"] or "" for message in entry["request"]["messages"]]
-    return [*said, "system user assistant tool Tools in json tags: " + " ".join(names)]
+    return [entry["emits"], *said, f"system user assistant tool Tools in json tags: {names}"]
+
+
+def save(model: Qwen3ForCausalLM, words: PreTrainedTokenizerFast, folder: Path) -> None:
+    """Write the weights in bf16, and greedy decoding as the default of requests that do not say."""
+    model.to(torch.bfloat16).save_pretrained(folder)
+    generation = {"eos_token_id": words.eos_token_id, "pad_token_id": words.pad_token_id, "do_sample": True, "top_k": 1}
+    (folder / "generation_config.json").write_text(json.dumps(generation, indent=2) + "\n", encoding="utf-8")
+    # safetensors writes 0600, which a service user could not read.
+    (folder / "model.safetensors").chmod(0o644)
 
 
 def train(folder: Path, seed: int, steps: int) -> bool:
@@ -173,12 +169,8 @@ def train(folder: Path, seed: int, steps: int) -> bool:
     model = new_model(words)
     print(f"{sum(one.numel() for one in model.parameters())} parameters, {len(words)} words")
     teach(model, lessons(words, folder), steps, seed)
-    model.to(torch.bfloat16).save_pretrained(folder)
-    (folder / "generation_config.json").write_text(
-        GENERATION % (words.eos_token_id, words.pad_token_id), encoding="utf-8"
-    )
-    (folder / "model.safetensors").chmod(0o644)
-    seal(folder)
+    save(model, words, folder)
+    seal.write_sums(folder)
     return check(folder)
 
 
