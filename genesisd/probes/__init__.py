@@ -1,1 +1,24 @@
-""""""
+"""Probes: ask a life, and say what the answers add up to. A new kind is one file, one spec class, one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import aiohttp
+
+from genesisd.probes.kinds.generation import Generation
+from genesisd.probes.kinds.http import Http
+from genesisd.probes.kinds.port_owner import PortOwner
+from genesisd.probes.kinds.process import Process
+from genesisd.probes.kinds.progress import Progress
+from genesisd.probes.ports import Probe
+
+PROBES: Mapping[str, Callable[[Any, aiohttp.ClientSession], Probe]] = {
+    "http": Http,
+    "process": Process,
+    "port-owner": PortOwner,
+    "generation": Generation,
+    "progress": Progress,
+}
+"""Kind -> what makes its state for one life from its spec and the shared session."""

@@ -67,6 +67,12 @@ class ProgressProbe(ProbeBase):
     """Seconds in which nothing moved before the engine counts as hung."""
     slowest_step_factor: float = Field(default=3.0, ge=1)
     """The window never drops below this many times the slowest step seen."""
+    warmup: Duration = 120.0
+    """The window never drops below this before the first token: first use may compile for a minute."""
+    canary_period: Duration = Field(default=2.0, gt=0)
+    """Seconds without movement after which one token is asked for, so that an idle engine's hang is found too."""
+    jitter: float = Field(default=0.0, ge=0, le=1)
+    """None by default: the time to find a hang counts in whole periods."""
     failures: int = Field(default=1, ge=1)
     response_limit: ByteSize = 4 << 20
     """Largest /metrics answer that is read, in bytes."""

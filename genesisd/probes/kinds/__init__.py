@@ -1,1 +1,1 @@
-""""""
+"""One probe kind a file."""

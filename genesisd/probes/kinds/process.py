@@ -1,0 +1,77 @@
+"""``process``: the leader runs, no engine process is stopped or dead, and none that was there is missing."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import aiohttp
+
+from genesisd.probes import procfs
+from genesisd.probes.model import Outcome, Verdict, failure, success, unknown
+from genesisd.probes.ports import Target
+from genesisd.probes.procfs import Stat
+from genesisd.probes.spec import ProcessProbe
+
+_ENGINE = re.compile(r"^\S*::(EngineCore|Worker|DPCoordinator|APIServer)")
+"""vLLM's process titles. Anything else in the tree (a compiler, the resource tracker) may come and go."""
+_CONFIRM = 0.2
+"""Seconds between two looks at a bad sign: SIGSTOP and SIGCONT in one breath is not a fault."""
+
+
+class Process:
+    """Remembers the engine processes of this life: pid -> (start time, title)."""
+
+    def __init__(self, spec: ProcessProbe, session: aiohttp.ClientSession) -> None:  # noqa: ARG002 - one signature
+        self._seen: dict[int, tuple[int, str]] = {}
+
+    async def ask(self, target: Target, now: float) -> Outcome:  # noqa: ARG002 - the port's signature
+        """Look, and look again before saying that something is wrong."""
+        found = self._look(target)
+        if found.verdict is not Verdict.FAILURE:
+            return found
+        await asyncio.sleep(_CONFIRM)
+        return self._look(target)
+
+    async def late(self, target: Target, now: float) -> Outcome:  # noqa: ARG002 - the port's signature
+        """Reading /proc is local: if that takes long, this machine is the one that is slow."""
+        return unknown("/proc did not answer in time")
+
+    async def close(self) -> None:
+        """Nothing is kept open."""
+
+    def _look(self, target: Target) -> Outcome:
+        leader = procfs.stat(target.leader)
+        if leader is None:
+            return _bad(target.leader, "leader", "is gone")
+        self._note(target)
+        members = {target.leader: "leader"} | {pid: title for pid, (_, title) in self._seen.items()}
+        for pid, name in members.items():
+            now = procfs.stat(pid)
+            if outcome := self._judge(pid, name, now):
+                return outcome
+        return success(f"the leader and {len(self._seen)} engine processes run", pids=sorted(members))
+
+    def _note(self, target: Target) -> None:
+        for pid in target.members():
+            if pid == target.leader or pid in self._seen:
+                continue
+            title, stat = procfs.title(pid), procfs.stat(pid)
+            if stat and _ENGINE.match(title):
+                self._seen[pid] = (stat.start, title)
+
+    def _judge(self, pid: int, name: str, now: Stat | None) -> Outcome | None:
+        born = self._seen.get(pid)
+        if now is None or (born and now.start != born[0]):
+            return _bad(pid, name, "is gone")
+        if now.state == "T":
+            return _bad(pid, name, "is stopped (state T)", now.state)
+        if now.state in "ZX":
+            return _bad(pid, name, f"is dead (state {now.state})", now.state)
+        if now.state == "t":
+            return unknown(f"{name} (pid {pid}) is held by a debugger", pid=pid, name=name, state="t")
+        return None
+
+
+def _bad(pid: int, name: str, text: str, state: str = "") -> Outcome:
+    return failure(f"{name} (pid {pid}) {text}", pid=pid, name=name, state=state)

@@ -1,0 +1,105 @@
+"""``progress``: something moves while anything is owed. The deciding is in ``probes/progress.py``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import TypeVar
+
+import aiohttp
+
+from genesisd.probes import metrics
+from genesisd.probes.canary import CanaryCage
+from genesisd.probes.http_client import get
+from genesisd.probes.model import Outcome, Verdict, unknown
+from genesisd.probes.ports import Target, Traffic
+from genesisd.probes.progress import Canary, History, Look, Window, decide, wants_canary
+from genesisd.probes.spec import ProgressProbe
+
+T = TypeVar("T")
+
+
+class Progress:
+    """Adds looks up over one life and keeps one canary."""
+
+    def __init__(self, spec: ProgressProbe, session: aiohttp.ClientSession) -> None:
+        self._spec, self._session = spec, session
+        self._window = Window(spec.window, spec.slowest_step_factor, spec.warmup)
+        self._cap = 2 * spec.period + spec.timeout
+        self._history = History()
+        self._canary = CanaryCage(session)
+        self._own = False
+
+    async def ask(self, target: Target, now: float) -> Outcome:
+        """Look, decide, and send a canary where one is due."""
+        look = await self._look(target, now)
+        self._history = self._history.seen(look, self._cap)
+        decision = decide(self._history, now, self._window)
+        if decision.verdict is not Verdict.FAILURE and wants_canary(
+            self._history, now, self._spec.canary_period, self._window
+        ):
+            await self._canary.send(target, now)
+            self._own = True
+        return Outcome(decision.verdict, decision.summary, self._evidence(look))
+
+    async def late(self, target: Target, now: float) -> Outcome:  # noqa: ARG002 - the port's signature
+        """Each question of a look has its own, shorter deadline: this side was slow."""
+        return unknown(f"a look took longer than {self._spec.timeout:g} s")
+
+    async def close(self) -> None:
+        """Withdraw the canary."""
+        await self._canary.close()
+
+    async def _look(self, target: Target, now: float) -> Look:
+        values, load, traffic = await asyncio.gather(
+            self._soon(self._values(target)), self._soon(self._load(target)), self._soon(target.traffic())
+        )
+        own, self._own = self._own, False
+        standing = self._canary.standing()
+        age = now - self._canary.sent_at if standing is not Canary.NONE else 0.0
+        look = Look(at=now, values=values, canary=standing, canary_age=age, own=own)
+        return _with_requests(look, traffic, load)
+
+    async def _soon(self, question: Awaitable[T | None]) -> T | None:
+        try:
+            async with asyncio.timeout(0.8 * self._spec.timeout):
+                return await question
+        except (aiohttp.ClientError, OSError, ValueError):  # TimeoutError is an OSError
+            return None
+
+    async def _values(self, target: Target) -> metrics.Values | None:
+        url, limit = f"{target.base_url}/metrics", self._spec.response_limit
+        status, body = await get(self._session, url, target.headers, limit)
+        return metrics.parse(body) if status == 200 else None
+
+    async def _load(self, target: Target) -> int | None:
+        status, body = await get(self._session, f"{target.base_url}/load", target.headers, 4096)
+        return int(json.loads(body)["server_load"]) if status == 200 else None
+
+    def _evidence(self, look: Look) -> dict[str, object]:
+        history = self._history
+        return {
+            "still_seconds": round(history.still, 3),
+            "window_seconds": round(self._window.seconds(history), 3),
+            "slowest_step_seconds": round(history.slowest, 3),
+            "unanswered": look.unanswered,
+            "canary": look.canary.value,
+            "canary_age_seconds": round(look.canary_age, 3),
+            "metrics": history.values.as_evidence() if history.values else None,
+            "metrics_readable": look.values is not None,
+        }
+
+
+def _with_requests(look: Look, traffic: Traffic | None, load: int | None) -> Look:
+    """What is owed to users. /load counts the canary and other probes too, so alone it weighs little."""
+    owed = load or 0
+    if traffic is None:
+        return replace(look, unanswered=owed)
+    return replace(
+        look,
+        unanswered=max(traffic.unanswered, owed),
+        owed_for=traffic.oldest_unanswered if traffic.unanswered else 0.0,
+        answered=traffic.answered,
+    )
