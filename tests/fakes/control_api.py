@@ -114,7 +114,7 @@ class FakeApi:
         self.broken: Exception | None = None
         self.delay = 0.0
         self.followers = 0
-        self.stopped = asyncio.Event()
+        self.stopped, self.closed = asyncio.Event(), asyncio.Event()
         self.lines = [f"line {n}" for n in range(1, 201)]
         self.new_line = asyncio.Condition()
         self.pin_views: tuple[PinView, ...] = (
