@@ -79,14 +79,20 @@ class ClientConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Called by the loop. The engine sees the end as it would without a front; vLLM takes it for an abort."""
-        if self._state in (State.IDLE, State.HEAD, State.WAITING, State.LINGERING, State.CLOSED):
-            return False
-        if self._state is State.FLOWING and not self._request.done:
+        if self._state in (State.IDLE, State.HEAD, State.LINGERING, State.CLOSED) or self in self._board.waiting:
             return False
         self._half_closed = True
-        if self._upstream is not None and not self._stash:
+        return self._settle_half_close()
+
+    def _settle_half_close(self) -> bool:
+        """Pass the end on once all requests have been; False: a request lacks its end, which cannot come any more."""
+        if self._stash or self._state is State.WAITING:
+            return True
+        if self._state is State.FLOWING and not self._request.done:
+            return False
+        if self._state in (State.FLOWING, State.TUNNEL) and self._upstream is not None:
             self._upstream.write_eof()
-        return True
+        return self._state in (State.FLOWING, State.TUNNEL, State.LINGERING)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Called by the loop; whatever the engine still does for this client is ended at once."""
@@ -204,6 +210,8 @@ class ClientConnection(asyncio.Protocol):
         self._stash.clear()
         self._advance(data)
         self.engine_flow()
+        if self._half_closed and not self._settle_half_close():
+            self._transport.close()
 
     # --- finding an engine --------------------------------------------------------------------------------------
 
@@ -217,6 +225,9 @@ class ClientConnection(asyncio.Protocol):
                     case Refuse():
                         self._board.waiting.discard(self)
                         self._refuse(step)
+                        return
+                    case Wait() if self._half_closed:  # it gave up, or would look as if it had
+                        self._transport.close()
                         return
                     case Wait(until):
                         since = self._loop.time() if since is None else since

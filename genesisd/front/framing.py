@@ -83,6 +83,8 @@ class RequestFramer:
                 self._parser.feed_data(_CHUNKED_HEAD)
         except httptools.HttpParserError as error:
             raise FramingError(str(error) or type(error).__name__) from None
+        if self.head_done and self._parser.get_http_version() not in ("1.0", "1.1"):
+            raise FramingError("only HTTP/1.0 and HTTP/1.1 are spoken here")
         if self.head_done and not self._chunked and not self._left:
             self.done = True
 
@@ -138,7 +140,7 @@ class AnswerFramer:
     @property
     def until_eof(self) -> bool:
         """Only the end of the connection ends this answer."""
-        return self._final and not self._delimited
+        return self._final and not self._delimited and not self.done
 
     def feed(self, data: bytes) -> None:
         """Take bytes of the answer. Raises FramingError."""
