@@ -140,6 +140,8 @@ def descendants() -> list[int]:
 def marked(leader: int, start: int, token: bytes) -> list[int]:
     """Processes of our user in the leader's session, or with the life's token in their environment."""
     found: list[int] = []
+    # The kernel gives a pid out again only when no session has that number: then a session of it is a stranger's.
+    reused = start_ticks(leader) not in (0, start)
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
             continue
@@ -147,7 +149,7 @@ def marked(leader: int, start: int, token: bytes) -> list[int]:
         # Nothing that is older than the leader can be the leader's: this is what makes a reused pid harmless.
         if len(fields) < 20 or int(fields[19]) < start or not ours(name):
             continue
-        in_session = int(fields[3]) == leader
+        in_session = int(fields[3]) == leader and not reused
         if in_session or (token and token in read_bytes(f"/proc/{name}/environ").split(b"\0")):
             found.append(int(name))
     return found
@@ -547,11 +549,12 @@ class Shim:
         try:
             request = json.loads(line)
             answer = self._act(peer, request if isinstance(request, dict) else {})
-        except ValueError:
-            return {"id": None, "ok": False, "error": "bad-request", "text": "a request is one line of JSON"}
         except Refused as refusal:
-            name = request.get("id") if isinstance(request, dict) else None
-            return {"id": name, "ok": False, "error": refusal.code, "text": str(refusal), "errno": refusal.number}
+            answer = {"ok": False, "error": refusal.code, "text": str(refusal), "errno": refusal.number}
+        except (ValueError, RecursionError) as error:
+            answer = {"ok": False, "error": "bad-request", "text": f"this is no request: {error}"}
+        except Exception as error:  # noqa: BLE001 - the keeper of a worker must not die of one request
+            answer = {"ok": False, "error": "internal", "text": f"{type(error).__name__}: {error}"}
         return {"id": request.get("id") if isinstance(request, dict) else None, "ok": True, **answer}
 
     def _act(self, peer: Peer, request: dict[str, object]) -> dict[str, object]:

@@ -20,6 +20,7 @@ from genesisd.supervisor.ports import ProcessRef
 
 TOKEN_VARIABLE = "GENESIS_LIFE"  # noqa: S105 - a name, not a secret
 TRACKER = b"multiprocessing.resource_tracker"
+SHIM = str(Path(__file__).with_name("shim.py")).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +88,7 @@ def members(marks: Marks, table: Table | None = None) -> set[int]:
         return set()
     table = process_table() if table is None else table
     mine = {pid: process for pid, process in table.items() if _candidate(process, marks)}
-    leader = mine.get(marks.leader.pid)
-    roots = {marks.leader.pid} if leader and leader.start_ticks == marks.leader.start_ticks else set()
-    roots |= {pid for pid, process in mine.items() if process.session == marks.leader.pid}
+    roots = {pid for pid, process in mine.items() if _in_session(process, marks.leader, table)}
     roots |= {pid for pid in cgroups.members(marks.cgroup) if pid in table}
     roots |= {pid for pid in mine if marks.token and token_of(pid) == marks.token}
     found = below(roots, table)
@@ -107,7 +106,7 @@ def look(leader: ProcessRef, shim: int | None, table: Table | None = None) -> se
         table: the process table, read anew when absent.
     """
     table = process_table() if table is None else table
-    session = {p.pid for p in table.values() if p.session == leader.pid and p.start_ticks >= leader.start_ticks}
+    session = {process.pid for process in table.values() if _in_session(process, leader, table)}
     found = below(session | ({shim} if shim else set()), table)
     return found - {shim, os.getpid()}
 
@@ -151,6 +150,17 @@ def lives_by_token(prefix: str) -> dict[str, Process]:
     return found
 
 
+def _in_session(process: Process, leader: ProcessRef, table: Table) -> bool:
+    """Whether it is in the session that the leader began.
+
+    The kernel gives a pid out again only when no session has that number any more. So when another process has the
+    dead leader's pid, the leader's session is extinct, and a session of that number is the stranger's.
+    """
+    holder = table.get(leader.pid)
+    stranger = holder is not None and holder.start_ticks != leader.start_ticks
+    return process.session == leader.pid and process.start_ticks >= leader.start_ticks and not stranger
+
+
 def _candidate(process: Process, marks: Marks) -> bool:
     """Nothing older than the leader, and nothing of another user, can be the leader's."""
     return process.start_ticks >= marks.leader.start_ticks and _owned(process.pid)
@@ -164,23 +174,18 @@ def _owned(pid: int) -> bool:
 
 
 def _belongs_elsewhere(pid: int, marks: Marks, table: Table, found: set[int]) -> bool:
-    """A titled process below a living tree of another daemon that has a worker of the same name."""
+    """A titled process of another daemon that has a worker of the same name: its shim or its leader lives above it.
+
+    Our own shim is dead when this is asked, so no shim above a process is ours.
+    """
     while (process := table.get(pid)) is not None and pid not in found:
-        if process.session != process.pid and process.session in table and process.session not in found:
+        session_lives = process.session != pid and process.session in table and process.session not in found
+        if session_lives and token_of(process.session) not in (None, marks.token):
             return True
-        token = token_of(pid)
-        if token is not None and token != marks.token:
+        if SHIM in _read(pid, "cmdline").split(b"\0") or token_of(pid) not in (None, marks.token):
             return True
         pid = process.parent
-        if pid <= 1 or not _candidate_parent(pid, marks, table):
-            return False
     return False
-
-
-def _candidate_parent(pid: int, marks: Marks, table: Table) -> bool:
-    """Whether to look further up: above the leader's age stand only init and the shells that began it all."""
-    parent = table.get(pid)
-    return parent is not None and (_candidate(parent, marks) or token_of(pid) is not None)
 
 
 def _read(pid: int, name: str) -> bytes:

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from multiprocessing import Lock, Process, shared_memory
+from multiprocessing import Process, get_context, shared_memory
 from pathlib import Path
 
 
@@ -34,6 +34,7 @@ def grandchild(shape: str, argv: list[str]) -> int:
     os.close(reader)
     os.close(writer)
     os.execv(argv[0], argv)
+    return 0
 
 
 def sleeper(title: str, *, wipe: bool) -> list[str]:
@@ -43,14 +44,15 @@ def sleeper(title: str, *, wipe: bool) -> list[str]:
     return ["/usr/bin/env", "-i", *argv] if wipe else argv
 
 
-def use_shared_memory() -> None:
+def use_shared_memory() -> list[str]:
     """What vLLM does: shared memory and semaphores that only resource_tracker can clear away after a SIGKILL."""
     block = shared_memory.SharedMemory(create=True, size=1 << 16)
-    lock = Lock()
+    lock = get_context("spawn").Lock()  # the fork method unlinks its semaphores at once
     Path(os.environ.get("TMPDIR", "/tmp"), f"scratch-{os.getpid()}").write_text("left behind")
     child = Process(target=_hold, args=(lock, block.name))
     child.start()
     use_shared_memory.held = (block, lock, child)
+    return [block.name, f"sem.{lock._semlock.name.lstrip('/')}"]
 
 
 def _hold(lock: object, name: str) -> None:
@@ -89,7 +91,8 @@ def main() -> int:
     if args.ignore_term:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if args.shared_memory:
-        use_shared_memory()
+        names = use_shared_memory()
+        args.report.with_suffix(".shm").write_text(json.dumps(names))
     pids = [os.getpid()]
     pids += [grandchild(shape, sleeper(args.title, wipe=args.wipe)) for shape in args.shapes.split(",") if shape]
     for line in args.say:

@@ -69,6 +69,11 @@ class Handle:
         """The live incarnation."""
         return self._record.life if self._record and self._alive else None
 
+    @property
+    def shim_pid(self) -> int | None:
+        """The attached shim."""
+        return self._link.shim.pid if self._link and self._link.shim else None
+
     def members(self) -> list[int]:
         """Pids of the tree, as long as it is not swept."""
         if self._record is None:
@@ -93,9 +98,11 @@ class Handle:
             await self._empty(launch)
             self._held = []
             try:
-                record = await self._spawn(launch)
+                record = await self._spawn(launch) or await self._spawn(launch)
             finally:
                 held, self._held = self._held, None
+            if record is None:
+                raise SpawnError(f"the shim of {self.worker} went away twice during the spawn", cause="shim")
             self._take_life(record)
             loop = asyncio.get_running_loop()
             for event in held:
@@ -132,7 +139,7 @@ class Handle:
                     raise
                 except ShimGoneError:
                     pass
-                await shims.until_true(lambda: link.closed, HELLO_SECONDS)
+                await shims.until_true(lambda: link.shim is None or not is_alive(link.shim), HELLO_SECONDS)
                 link.close()
         await self.close()
 
@@ -271,15 +278,16 @@ class Handle:
         if faults:
             raise SpawnError(f"a scratch folder of {self.worker} cannot be emptied: {faults[0]}", cause="scratch")
 
-    async def _spawn(self, launch: Launch) -> LifeRecord:
+    async def _spawn(self, launch: Launch) -> LifeRecord | None:
+        """The new life; None when the shim was lost before it, and another one has been started."""
         cgroup = self._cgroups.make(self.worker, launch.incarnation)
         try:
             answer = await self._order(launch, str(cgroup) if cgroup else None)
         except ShimRefused as refusal:
             self._cgroups.remove(cgroup)
             raise _spawn_error(self.worker, refusal) from None
-        except ShimGoneError as gone:
-            return await self._after_lost_spawn(launch, gone)
+        except ShimGoneError:
+            return await self._after_lost_spawn(launch)
         record = parse_life(self.worker, answer["child"])
         if record is None:
             raise SpawnError(f"the shim of {self.worker} gave an answer that makes no sense: {answer}", cause="shim")
@@ -301,16 +309,18 @@ class Handle:
             note={"host": launch.host, "port": launch.port, "scratch": [str(path) for path in launch.scratch]},
         )
 
-    async def _after_lost_spawn(self, launch: Launch, gone: ShimGoneError) -> LifeRecord:
-        """The shim fell silent: either it can be asked again, or whatever it began is taken down."""
+    async def _after_lost_spawn(self, launch: Launch) -> LifeRecord | None:
+        """The shim fell silent: either it can be asked again, or what it began is taken down and a new one started.
+
+        A new shim refuses the incarnation if the old one did begin it: that life is over.
+        """
         self._drop_link()
         hello = await self._attach()
-        record = parse_life(self.worker, hello["child"]) if hello else None
-        if record is not None and record.incarnation == launch.incarnation:
-            return record
         if hello is None:
-            await self._reap_orphans()
-        raise SpawnError(f"the shim of {self.worker} went away during the spawn: {gone}", cause="shim") from gone
+            await self._make_room()
+            return None
+        record = parse_life(self.worker, hello["child"])
+        return record if record and record.incarnation == launch.incarnation else None
 
     def _take_life(self, record: LifeRecord) -> None:
         self._record, self._alive, self._asked = record, True, None

@@ -77,6 +77,11 @@ class LocalRunner:
         """The last log lines."""
         return await self._handle(worker).tail(lines)
 
+    def shim_pid(self, worker: str) -> int | None:
+        """The worker's shim, or None when there is none."""
+        handle = self._handles.get(worker)
+        return handle.shim_pid if handle else None
+
     def log_path(self, worker: str) -> Path:
         """Where the current log file is."""
         return WorkerPaths(self._state, self._runtime, worker).log
