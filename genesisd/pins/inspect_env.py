@@ -34,7 +34,7 @@ def inspect(pin: PinSpec, env: Path, work: Path, wheels: tuple[Wheel, ...]) -> t
     """Full version of the interpreter, and all distributions. Raises BuildError when the pin's are not there."""
     archives = {wheel.archive.name: wheel for wheel in wheels}
     python, found = _ask(env, work)
-    distributions = tuple(_distribution(env, archives, *one) for one in sorted(found))
+    distributions = tuple(sorted((_distribution(env, archives, *one) for one in found), key=lambda one: one.name))
     versions = {one.name: one.version for one in distributions}
     wanted = {pin.package: pin.version} | ({pin.shim.name: pin.shim.version} if pin.shim else {})
     for name, version in wanted.items():
