@@ -101,18 +101,20 @@ class Journal:
             self.on_error(error)
 
     async def query(
-        self, *, since: int | None = None, worker: str | None = None, limit: int = 100
+        self, *, since: int | None = None, worker: str | None = None, limit: int = 100, from_time: float = 0.0
     ) -> tuple[Entry, ...]:
         """Oldest first: the first ``limit`` events after id ``since``, or the last ``limit`` of all.
+
+        Events before wall time ``from_time`` are left out.
 
         Raises sqlite3.Error when the disk does not answer.
         """
         order = "ASC" if since is not None else "DESC"
         sql = (
             "SELECT id, at, kind, worker, incarnation, fields FROM journal "  # noqa: S608 (order is one of two words)
-            f"WHERE id > ? AND (? IS NULL OR worker = ?) ORDER BY id {order} LIMIT ?"
+            f"WHERE id > ? AND at >= ? AND (? IS NULL OR worker = ?) ORDER BY id {order} LIMIT ?"
         )
-        bound = (since if since is not None else 0, worker, worker, max(0, min(limit, MAX_LIMIT)))
+        bound = (since if since is not None else 0, from_time, worker, worker, max(0, min(limit, MAX_LIMIT)))
         rows = await self._writer.ask(lambda connection: connection.execute(sql, bound).fetchall())
         entries = [Entry(id_, at, kind, name, life, json.loads(text)) for id_, at, kind, name, life, text in rows]
         return tuple(entries if since is not None else reversed(entries))

@@ -74,6 +74,8 @@ async def test_a_query_sees_what_was_appended_before_it(path):
         assert [one.id for one in await store.journal.query(worker="a", limit=2)] == [ids[97], ids[99]]
         assert await store.journal.query(since=ids[-1]) == ()
         assert await store.journal.query(limit=0) == ()
+        late = store.journal.append(50.0, "k", "a", None, {}).id
+        assert [one.id for one in await store.journal.query(from_time=1.5)] == [late]
     finally:
         store.close()
 
