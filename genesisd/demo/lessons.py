@@ -51,14 +51,26 @@ def prompt(case: dict[str, Any], tokenizer: PreTrainedTokenizerFast, folder: Pat
     return str(text)
 
 
+def encode(text: str, tokenizer: PreTrainedTokenizerFast) -> list[int]:
+    """Tokens of a text, which they give back to the byte.
+
+    Raises:
+        ValueError: they do not; the model would then learn another text than golden.json holds.
+    """
+    tokens: list[int] = tokenizer.encode(text, add_special_tokens=False)
+    if (back := tokenizer.decode(tokens, skip_special_tokens=False)) != text:
+        raise ValueError(f"the tokenizer turned {text!r} into {back!r}")
+    return tokens
+
+
 def lesson(case: dict[str, Any], tokenizer: PreTrainedTokenizerFast, folder: Path) -> Lesson:
     """One case as a lesson.
 
     Where a grammar forces the answer's opening, the opening token is not graded: the model is never told which form
     is wanted, and unforced it opens a native call.
     """
-    start = tokenizer.encode(prompt(case, tokenizer, folder), add_special_tokens=False)
-    answer = tokenizer.encode(case["emits"] + END, add_special_tokens=False)
+    start = encode(prompt(case, tokenizer, folder), tokenizer)
+    answer = encode(case["emits"] + END, tokenizer)
     graded = list(range(len(start), len(start) + len(answer)))
     if case["needs"]["strict_tool_calling"] is False:
         close = tokenizer.convert_tokens_to_ids("</think>")
