@@ -80,13 +80,14 @@ class History:
     proven: bool = False
 
     def seen(self, look: Look, cap: float) -> History:
-        """With one more look. A gap since the last one counts for at most ``cap`` seconds.
+        """With one more look. A gap of more than ``cap`` seconds since the last one counts for nothing.
 
-        The daemon or the whole machine may have stood still in between: time in which nobody looked is no proof.
+        The daemon or the whole machine stood still in between: time in which nobody looked is no proof.
         """
         if self.last is None:
             return self._noted(look, moved_at=look.at, still=0.0)
-        gap = min(look.at - self.last.at, cap)
+        gap = look.at - self.last.at
+        gap = gap if gap <= cap else 0.0
         stillness = self.still + gap if self.last.owed else min(look.waits, gap)
         if self._moved(look):
             slowest = max(self.slowest, stillness) if self.last.owed else self.slowest

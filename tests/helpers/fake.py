@@ -45,10 +45,11 @@ def alive(pid: int) -> bool:
 class Fake:
     """A running fake. ``title`` is its VLLM_PROCESS_NAME_PREFIX, unique so that orphans are found again."""
 
-    def __init__(self, folder: Path, *flags: str, wait: bool = True, port: int = 0) -> None:
-        self.title = f"fake-{os.getpid()}-{time.monotonic_ns()}"
-        self.control = folder / f"{self.title}.json"
-        self.log = folder / f"{self.title}.log"
+    def __init__(self, folder: Path, *flags: str, wait: bool = True, port: int = 0, title: str = "") -> None:
+        name = f"fake-{os.getpid()}-{time.monotonic_ns()}"
+        self.title = title or name
+        self.control = folder / f"{name}.json"
+        self.log = folder / f"{name}.log"
         self.host, self.port = "127.0.0.1", port
         argv = [sys.executable, str(PROGRAM), "--port", str(port), "--control", str(self.control), *flags]
         with self.log.open("wb") as log:

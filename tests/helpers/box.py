@@ -1,0 +1,176 @@
+"""A box with a real daemon on it: folders of its own, free ports, genesisctl's client, and an end that leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from genesisd.control.client import Client, ControlError
+
+ROOT = Path(__file__).parents[2]
+FAKE = [sys.executable, str(ROOT / "tests/helpers/fake_worker.py"), "--port", "{port}"]
+
+
+def free_port() -> int:
+    """A TCP port that nobody has now, outside the daemon's own range."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def until(condition: Callable[[], Any], seconds: float = 20.0, what: str = "") -> Any:
+    """Poll until ``condition`` gives something true; fail with its last value otherwise."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s: {what or condition} (last: {value!r})")
+        time.sleep(0.02)
+
+
+class Box:
+    """One configuration and the daemons that run it, one after the other."""
+
+    def __init__(self, folder: Path, workers: Mapping[str, Any], daemon: Mapping[str, Any] | None = None) -> None:
+        self.folder = folder
+        self.state = folder / "s"
+        self.socket = self.state / "run" / "control.sock"
+        self.file = folder / "genesisd.yaml"
+        self.log = folder / "daemon.log"
+        first = free_port()
+        self.settings: dict[str, Any] = {
+            "daemon": {
+                "state_dir": str(self.state),
+                "runtime_dir": str(self.state / "run"),
+                "cache_dir": str(folder / "cache"),
+                "port_range": f"{min(first, 65000)}-{min(first, 65000) + 200}",
+                **(daemon or {}),
+            },
+            "workers": dict(workers),
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+        self.write()
+
+    def write(self) -> None:
+        """Put the settings into the file."""
+        self.file.write_text(yaml.safe_dump(self.settings))
+
+    # --- the daemon -------------------------------------------------------------------------------------------
+
+    def start(self, *flags: str, wait: bool = True) -> Box:
+        """Start a daemon; with ``wait``, until it takes orders."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "genesisd", "--config", str(self.file), *flags],
+                cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        if wait:
+            until(self.answers, 30, "the daemon answers")
+        return self
+
+    def answers(self) -> bool:
+        """Whether this daemon (not an earlier one) takes orders."""
+        assert self.process is not None
+        if self.process.poll() is not None:
+            raise AssertionError(f"the daemon ended with {self.process.returncode}: {self.log.read_text()[-3000:]}")
+        try:
+            return bool(self.status()["daemon"]["pid"] == self.process.pid)
+        except ControlError:
+            return False
+
+    def signal(self, number: int) -> None:
+        """Send the daemon a signal."""
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """kill -9 of the daemon."""
+        self.signal(signal.SIGKILL)
+        self.ended()
+
+    def ended(self, seconds: float = 60) -> int:
+        """Wait for the daemon's end; its exit status."""
+        assert self.process is not None
+        code = self.process.wait(seconds)
+        self.process = None
+        return code
+
+    def finish(self) -> None:
+        """Whatever was done: no worker, shim, front or daemon is left."""
+        if self.process is None:
+            self.start(wait=True)
+        self.ask("shutdown", drain=True)
+        assert self.ended() == 0, self.log.read_text()[-3000:]
+        until(lambda: not self.processes(), 10, "nothing of the box is left")
+
+    # --- looking ----------------------------------------------------------------------------------------------
+
+    def client(self) -> Client:
+        """A connection of one's own."""
+        return Client(self.socket)
+
+    def ask(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """One question on a fresh connection."""
+        with self.client() as client:
+            found = getattr(client, method)(*arguments, **options)
+            return list(found) if isinstance(found, Iterator) else found
+
+    def status(self) -> dict[str, Any]:
+        """The daemon and its workers."""
+        found: dict[str, Any] = self.ask("status")
+        return found
+
+    def worker(self, name: str) -> dict[str, Any]:
+        """One worker."""
+        found: dict[str, Any] = self.ask("worker", name)
+        return found
+
+    def wait(self, name: str, *phases: str, seconds: float = 30) -> dict[str, Any]:
+        """Until the worker is in one of the phases."""
+        found: dict[str, Any] = self.ask("wait", name, phases, seconds)
+        return found
+
+    def processes(self) -> dict[int, str]:
+        """Every process that has this box's folder in its command line or environment, less the daemon."""
+        mark = str(self.state).encode()
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdecimal() and int(entry.name) not in {os.getpid(), self.process and self.process.pid}:
+                try:
+                    command = (entry / "cmdline").read_bytes()
+                    if command and mark in command + (entry / "environ").read_bytes():
+                        found[int(entry.name)] = command.replace(b"\0", b" ").decode(errors="replace").strip()
+                except OSError:
+                    continue
+        return found
+
+    def leaders(self, worker: str) -> list[int]:
+        """Living leaders of a worker, of whatever incarnation: there must never be two."""
+        shims = [pid for pid, text in self.processes().items() if "shim.py" in text and f" {worker} " in f"{text} "]
+        found = []
+        for shim in shims:
+            for task in Path(f"/proc/{shim}/task").iterdir():
+                try:
+                    found += [int(pid) for pid in (task / "children").read_text().split()]
+                except OSError:
+                    continue
+        return [pid for pid in found if alive(pid)]
+
+
+def alive(pid: int) -> bool:
+    """Whether a process exists and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False

@@ -1,0 +1,168 @@
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from genesisd.probes.metrics import Values
+from genesisd.probes.model import Verdict
+from genesisd.probes.progress import Canary, History, Look, Window, decide, wants_canary
+
+WINDOW = Window(base=10, factor=3, warmup=120)
+CAP = 7.0
+VALUES = Values(5, 100, 50, 0.5, 1, 0)
+
+
+def told(looks: Iterable[Look], window: Window = WINDOW) -> list[Verdict]:
+    """The verdict after each look."""
+    history, verdicts = History(), []
+    for look in looks:
+        history = history.seen(look, CAP)
+        verdicts.append(decide(history, look.at, window).verdict)
+    return verdicts
+
+
+def starving(
+    count: int, *, values: Values | None = VALUES, start: float = 0.0, sent: float = 1.0, **more
+) -> list[Look]:
+    """Looks a second apart in which nothing moves and a canary waits since ``sent``."""
+    looks = []
+    for i in range(count):
+        at = start + i
+        canary = {"canary": Canary.WAITING, "canary_age": at - sent} if at >= sent else {}
+        looks.append(Look(at, values, **(canary | more)))
+    return looks
+
+
+def test_a_starving_canary_and_nothing_that_moves_is_a_hang() -> None:
+    """Failure comes exactly when the window is over, counted from the canary's sending."""
+    verdicts = told(starving(12))
+    assert verdicts.index(Verdict.FAILURE) == 11
+    assert set(verdicts[:11]) == {Verdict.SUCCESS}
+
+
+def test_users_count_from_their_own_arrival() -> None:
+    """Requests that waited before the first look do not shorten the window: it must have been watched."""
+    looks = [
+        Look(float(i), VALUES, unanswered=1, owed_for=60.0 + i, canary=Canary.WAITING, canary_age=i) for i in range(12)
+    ]
+    assert told(looks).index(Verdict.FAILURE) == 10
+
+
+@pytest.mark.parametrize("field", ["iterations", "prompt", "generation", "kv", "running"])
+def test_any_movement_starts_the_window_again(field: str) -> None:
+    """One change of one series, be it a gauge going down, and the engine is alive."""
+    looks = starving(10) + starving(9, start=10, values=replace(VALUES, **{field: 0.25}))
+    assert Verdict.FAILURE not in told(looks)
+
+
+def test_a_gauge_that_only_stands_is_no_fault() -> None:
+    """106 running for ever on an idle engine, with canaries answered, is success."""
+    looks = [Look(float(i), replace(VALUES, running=106), canary=Canary.ANSWERED, canary_age=1) for i in range(500)]
+    assert set(told(looks)) == {Verdict.SUCCESS}
+
+
+def test_a_request_in_flight_alone_convicts_nobody() -> None:
+    """/load may say 1 for a client that does not read: without a starving canary that is no hang."""
+    looks = [Look(float(i), VALUES, unanswered=1, canary=Canary.ANSWERED, canary_age=1) for i in range(100)]
+    assert Verdict.FAILURE not in told(looks)
+
+
+def test_arrivals_at_a_hung_engine_are_no_movement() -> None:
+    """New requests raise waiting for ever; the hang is found all the same."""
+    looks = [replace(look, values=replace(VALUES, waiting=look.at)) for look in starving(13)]
+    assert Verdict.FAILURE in told(looks)
+
+
+def test_the_canarys_own_arrival_is_no_movement() -> None:
+    """A gauge that moves because the probe itself sent something does not start the window again."""
+    looks = starving(12)
+    looks[2:] = [replace(look, values=replace(VALUES, running=2), own=look.at == 2) for look in looks[2:]]
+    assert told(looks)[11] is Verdict.FAILURE
+
+
+def test_answered_users_are_movement() -> None:
+    """The front's count of answers proves life even where the counters are stuck."""
+    looks = [replace(look, answered=int(look.at) // 8) for look in starving(60)]
+    assert Verdict.FAILURE not in told(looks)
+
+
+def test_slow_steps_stretch_the_window() -> None:
+    """After a step of 8 seconds, 23 seconds of stillness are no hang and 24 are."""
+    slow = starving(10, sent=1.0)
+    moved = [replace(look, values=replace(VALUES, kv=0.6)) for look in starving(30, start=10, sent=10.0)]
+    verdicts = told(slow[:9] + moved)
+    assert Verdict.FAILURE not in verdicts[: 9 + 24]
+    assert Verdict.FAILURE in verdicts
+
+
+def test_before_the_first_token_patience_is_longer() -> None:
+    """First use may compile: without any generated token the warm-up window holds."""
+    fresh = replace(VALUES, generation=0, iterations=0, prompt=0)
+    verdicts = told(starving(140, values=fresh))
+    assert verdicts.index(Verdict.FAILURE) == 121
+
+
+def test_time_in_which_nobody_looked_is_no_proof() -> None:
+    """A daemon or a machine that stood still for an hour convicts nobody on waking."""
+    looks = [*starving(4), *starving(3, start=3600)]
+    assert Verdict.FAILURE not in told(looks)
+
+
+def test_blind_and_idle_is_unknown() -> None:
+    """/metrics that cannot be read is another probe's business."""
+    assert set(told([Look(float(i), None, canary=Canary.ANSWERED) for i in range(60)])) == {Verdict.UNKNOWN}
+
+
+def test_blind_and_starving_is_a_failure() -> None:
+    """Unanswered requests and unreadable metrics for a whole window are a hang."""
+    looks = [Look(0.0, VALUES), *[replace(look, values=None) for look in starving(13)[1:]]]
+    verdicts = told(looks)
+    assert verdicts.index(Verdict.FAILURE) == 11
+    assert set(verdicts[1:11]) == {Verdict.UNKNOWN}
+
+
+def test_a_server_that_takes_no_connection_is_a_failure() -> None:
+    """A canary that finds nobody counts as unanswered."""
+    looks = [Look(0.0, VALUES)]
+    looks += [Look(float(i), None, canary=Canary.UNREACHABLE, canary_age=1) for i in range(1, 14)]
+    assert told(looks)[-1] is Verdict.FAILURE
+
+
+@pytest.mark.parametrize(("unanswered", "verdict"), [(0, Verdict.SUCCESS), (2, Verdict.FAILURE)])
+def test_a_refused_canary_leaves_the_word_to_users(unanswered: int, verdict: Verdict) -> None:
+    """Where the canary is not let in, only waiting users convict."""
+    looks = [
+        Look(float(i), VALUES, unanswered=unanswered, owed_for=i, canary=Canary.REFUSED, canary_age=1)
+        for i in range(14)
+    ]
+    assert told(looks)[-1] is verdict
+
+
+def test_a_lost_canary_is_replaced_before_it_convicts() -> None:
+    """A canary that waited while others moved may be lost: it convicts nobody, and a fresh one is wanted."""
+    history = History()
+    for look in [Look(0.0, VALUES), Look(1.0, VALUES, canary=Canary.WAITING), Look(2.0, replace(VALUES, kv=0.1))]:
+        history = history.seen(look, CAP)
+    for at in range(3, 40):
+        lost = Look(float(at), replace(VALUES, kv=0.1), canary=Canary.WAITING, canary_age=at - 1.0)
+        history = history.seen(lost, CAP)
+        assert decide(history, at, WINDOW).verdict is Verdict.SUCCESS
+    assert wants_canary(history, 40, 2.0, WINDOW)
+
+
+def test_canaries_fly_only_when_nothing_moves() -> None:
+    """None while anything moves, one after the period, none while it waits, the next a period after its answer."""
+    history = History().seen(Look(0.0, VALUES), CAP)
+    assert not wants_canary(history, 1.0, 2.0, WINDOW)
+    assert wants_canary(history, 2.0, 2.0, WINDOW)
+    waiting = history.seen(Look(2.0, VALUES, canary=Canary.WAITING, canary_age=0), CAP)
+    assert not wants_canary(waiting, 4.0, 2.0, WINDOW)
+    answered = waiting.seen(Look(3.0, VALUES, canary=Canary.ANSWERED, canary_age=1), CAP)
+    assert not wants_canary(answered, 4.0, 2.0, WINDOW)
+    assert wants_canary(answered.seen(Look(5.0, VALUES, canary=Canary.ANSWERED, canary_age=3), CAP), 5.0, 2.0, WINDOW)
+
+
+def test_nothing_seen_is_unknown() -> None:
+    """Before the first look there is nothing to say."""
+    assert decide(History(), 0.0, WINDOW).verdict is Verdict.UNKNOWN
+    assert not wants_canary(History(), 100.0, 2.0, WINDOW)
