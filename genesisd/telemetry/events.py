@@ -27,6 +27,7 @@ KINDS: dict[str, EventKind] = {
     "gate_shut": EventKind(),
     "probe_result": EventKind("debug", journal=False),
     "probe_changed": EventKind(),
+    "liveness_failed": EventKind("warning"),
     "evidence_saved": EventKind(),
     "config_reloaded": EventKind(),
     "config_rejected": EventKind("error"),

@@ -121,7 +121,8 @@ class WorkerMetrics:
             case "worker_exited":
                 self.series[names.EXITS].inc(one_of(fields.get("cause"), names.EXIT_CAUSES))
             case "worker_restart":
-                self.series[names.RESTARTS].inc(one_of(fields.get("cause"), names.RESTART_CAUSES))
+                cause = "spawn-failed" if str(fields.get("cause")).startswith("spawn-") else fields.get("cause")
+                self.series[names.RESTARTS].inc(one_of(cause, names.RESTART_CAUSES))
             case "worker_ready":
                 self._started(seconds_of(fields.get("seconds")))
             case "shim_lost":

@@ -15,11 +15,13 @@ from genesisd.supervisor.ports import Card, FrontStats
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.telemetry import names
 from genesisd.telemetry.bridge import registry
+from genesisd.telemetry.events import KINDS
 from genesisd.telemetry.exposition import Exposition
 from genesisd.telemetry.families import Family, Histogram, Kind, Series
 from genesisd.telemetry.metrics import Metrics
 
-DOCS = Path(__file__).parents[3] / "docs" / "metrics.md"
+REPO = Path(__file__).parents[3]
+DOCS = REPO / "docs" / "metrics.md"
 
 
 class Clock:
@@ -220,6 +222,18 @@ def test_every_cause_that_classify_knows_has_a_label():
     assert {rule.cause for rule in classify.RULES} <= set(names.EXIT_CAUSES)
 
 
+def test_every_event_that_the_daemon_tells_is_in_the_list():
+    """An unlisted kind would be counted as ``other``."""
+    sources = "".join(file.read_text() for file in (REPO / "genesisd").rglob("*.py") if file.name != "events.py")
+    assert set(re.findall(r'(?:emit|Tell)\(\s*"(\w+)"', sources)) <= set(KINDS)
+
+
+async def test_every_spawn_failure_is_one_cause(metrics):
+    """Their codes are many; the event has the detail."""
+    metrics.event("worker_restart", "a", {"cause": "spawn-scratch"}, journalled=True)
+    assert await value(metrics, "genesisd_worker_restarts_total", worker="a", cause="spawn-failed") == 1
+
+
 def test_probe_kinds_come_from_the_spec():
     """A new kind needs no line here."""
     assert {"http", "process", "port-owner", "generation", "progress"} <= set(names.PROBE_KINDS)
@@ -241,6 +255,13 @@ def test_the_documentation_lists_exactly_what_is_exported():
     """docs/metrics.md is the contract with dashboards."""
     documented = set(re.findall(r"^\| `(genesisd_\w+)`", DOCS.read_text(), re.MULTILINE))
     assert documented == {family.name for family in names.FAMILIES}
+
+
+def test_the_documentation_lists_every_label_value():
+    """Whoever writes a query looks there."""
+    text = DOCS.read_text()
+    for values in (names.PHASES, names.PROBE_KINDS, names.EXIT_CAUSES, names.RESTART_CAUSES, names.EVENTS):
+        assert ", ".join(f"`{one}`" for one in values) in text
 
 
 def test_label_values_are_escaped():
