@@ -13,7 +13,7 @@ from pathlib import Path
 
 from genesisd.supervisor.ports import ProcessRef
 
-_STATE, _START = 0, 19
+_STATE, _THREADS, _START = 0, 17, 19
 """Positions in /proc/PID/stat after the name."""
 
 
@@ -36,10 +36,15 @@ def stat_fields(pid: int) -> list[str] | None:
     return fields if len(fields) > _START else None
 
 
+def is_corpse(fields: list[str]) -> bool:
+    """Whether a process is dead but for its entry. A main thread that ended before its siblings looks like one."""
+    return fields[_STATE] in "ZX" and int(fields[_THREADS]) <= 1
+
+
 def process_ref(pid: int) -> ProcessRef | None:
     """The process that has this pid now; None if there is none, or only a corpse."""
     fields = stat_fields(pid)
-    if fields is None or fields[_STATE] in "ZX":
+    if fields is None or is_corpse(fields):
         return None
     return ProcessRef(pid, int(fields[_START]), boot_id())
 

@@ -28,9 +28,9 @@ SPARE = 1.0
 """Seconds that resource_tracker is spared: it unlinks psm_* and sem.mp-* once everybody else is dead."""
 SWEEP_BOUND = 10.0
 """Seconds of SIGKILL after which what is left is reported as survivors."""
-RING = 128 << 10
+RING = 64 << 10
 """Bytes of output kept in memory."""
-RECORD_TAIL = 64 << 10
+RECORD_TAIL = 48 << 10
 """Bytes of output that go into an exit record: vLLM's root cause stands far above its last line."""
 REQUEST_LIMIT = 4 << 20
 BACKLOG_LIMIT = 1 << 20
@@ -108,6 +108,11 @@ def stat_fields(pid: int) -> list[bytes]:
     return read_bytes(f"/proc/{pid}/stat").rpartition(b")")[2].split()
 
 
+def is_corpse(fields: list[bytes]) -> bool:
+    """Whether a process is dead but for its entry. A main thread that ended before its siblings looks like one."""
+    return len(fields) < 20 or (fields[0] in (b"Z", b"X") and int(fields[17]) <= 1)
+
+
 def start_ticks(pid: int) -> int:
     """When the process started, in ticks since boot; 0 if it is gone."""
     fields = stat_fields(pid)
@@ -177,6 +182,20 @@ def cgroup_members(cgroup: str | None) -> list[int]:
     return found
 
 
+def kill_group(cgroup: str) -> None:
+    """SIGKILL to a whole cgroup in one step: this also ends what forks faster than we look."""
+    try:
+        fd = os.open(cgroup + "/cgroup.kill", os.O_WRONLY | os.O_CLOEXEC)
+    except OSError:
+        return  # before Linux 5.14
+    try:
+        os.write(fd, b"1")
+    except OSError:
+        pass
+    finally:
+        os.close(fd)
+
+
 def kill(pid: int) -> bool:
     """SIGKILL unless it is dead or spared; whether it counts as alive. A pid that changes hands is not hit."""
     before = stat_fields(pid)
@@ -186,7 +205,7 @@ def kill(pid: int) -> bool:
         return False
     try:
         after = stat_fields(pid)
-        if len(before) < 20 or len(after) < 20 or before[19] != after[19] or after[0] in (b"Z", b"X"):
+        if is_corpse(before) or is_corpse(after) or before[19] != after[19]:
             return False
         signal.pidfd_send_signal(fd, signal.SIGKILL)
     except OSError as error:
@@ -430,7 +449,8 @@ class Shim:
             self._round(dict(self.poll.poll(self._timeout())))
         for peer in list(self.peers.values()):
             self._flush(peer)
-        os.unlink(self.path)
+        if self._is_reachable():
+            os.unlink(self.path)
 
     def _round(self, ready: dict[int, int]) -> None:
         if self.wake in ready:
@@ -471,6 +491,7 @@ class Shim:
         finally:
             os.umask(before)
         listener.listen(16)
+        self._inode = os.stat(self.path).st_ino
         self.poll.register(listener, select.POLLIN)
         return listener
 
@@ -779,14 +800,16 @@ class Shim:
         if sweep is None or life is None:
             return
         now = time.monotonic()
-        survivors = self._kill_tree(sweep, life, now) if self._reap() or life.cgroup or sweep.killed_any else 0
-        if survivors == 0 and not life.alive:
-            self._swept(life, 0)
+        # Children that are neither dead nor found are just being born: look again.
+        children = self._reap()
+        alive = self._kill_tree(sweep, life, now) if children or life.cgroup or sweep.killed_any else 0
+        if not children and not alive and not life.alive:
             self.sweep = None
+            self._swept(life, 0)
             return
-        if now >= sweep.bound and survivors != sweep.reported and not life.alive:
-            sweep.reported = survivors
-            self._swept(life, survivors)
+        if now >= sweep.bound and alive != sweep.reported and not life.alive:
+            sweep.reported = alive
+            self._swept(life, max(alive, 1))
         sweep.due = now + sweep.pause
         sweep.pause = min(sweep.pause * 1.5, 0.05 if now < sweep.bound else 1.0)
 
@@ -804,6 +827,8 @@ class Shim:
             alive += 1 if spared else kill(pid)
         if alive:
             sweep.killed_any = True
+        if alive and life.cgroup and now >= sweep.spare_until:
+            kill_group(life.cgroup)
         return alive
 
     def _swept(self, life: Life, survivors: int) -> None:
@@ -815,6 +840,15 @@ class Shim:
             self.last_exit["survivors"] = survivors
             self._save_exit(sync=False)
         self._tell({"event": "swept", "incarnation": life.incarnation, "survivors": survivors})
+        if survivors == 0 and not self._is_reachable():
+            self.quitting = True
+
+    def _is_reachable(self) -> bool:
+        """Whether a daemon can find us. If somebody cleared the runtime folder we would idle here for ever."""
+        try:
+            return os.stat(self.path).st_ino == self._inode
+        except OSError:
+            return False
 
     def _remove_cgroup(self, life: Life) -> None:
         try:
@@ -847,6 +881,7 @@ def main(arguments: list[str]) -> int:
     if not take_lock(lock):
         return EXIT_LOCKED
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    os.chdir("/")  # the daemon's folder may have to be unmounted while the worker serves
     shim = Shim(worker, state, path)
     # The starter waits for this line, then nobody reads the pipe any more.
     os.write(1, b"ready\n")

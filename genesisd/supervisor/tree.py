@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from genesisd.supervisor import cgroups
-from genesisd.supervisor.identity import boot_id, signal_exactly, stat_fields
+from genesisd.supervisor.identity import boot_id, is_corpse, signal_exactly, stat_fields
 from genesisd.supervisor.ports import ProcessRef
 
 TOKEN_VARIABLE = "GENESIS_LIFE"  # noqa: S105 - a name, not a secret
@@ -62,7 +62,7 @@ def process_table() -> dict[int, Process]:
     """Every living process of the machine; corpses are left out."""
     table = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - this runs once a second a worker; a Path an entry costs double
-        if name.isdigit() and (fields := stat_fields(int(name))) and fields[0] not in "ZX":
+        if name.isdigit() and (fields := stat_fields(int(name))) and not is_corpse(fields):
             table[int(name)] = Process(int(name), int(fields[1]), int(fields[3]), int(fields[19]))
     return table
 

@@ -66,6 +66,13 @@ def write_unwatched(folder: Path, life: LifeRecord, log: Path, asked: str | None
     return raw
 
 
+def mark_swept(folder: Path, incarnation: int) -> None:
+    """Note that the tree is gone: its session's number may belong to a stranger from now on."""
+    raw = read_exit(folder, incarnation)
+    if raw is not None:
+        replace_json(folder / f"{incarnation}.json", {**raw, "survivors": 0})
+
+
 def file_tail(path: Path, limit: int) -> list[str]:
     """Last whole lines of a file within so many bytes; none when it cannot be read."""
     try:

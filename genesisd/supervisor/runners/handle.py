@@ -11,6 +11,7 @@ import contextlib
 import errno
 import signal
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any
 
 from genesisd.clock import Clock
@@ -30,6 +31,8 @@ HELLO_SECONDS = 10.0
 SPAWN_SECONDS = 20.0
 APPEAR_SECONDS = 5.0
 """How long a shim that holds the lock may take until it listens."""
+ROOM_SECONDS = 2.0
+"""How long a spawn waits for the end of a sweep."""
 HOPELESS = frozenset({errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})
 """Failures of an exec that only a change of the configuration or the disk mends."""
 
@@ -60,6 +63,8 @@ class Handle:
         """Events that arrive while a spawn is under way: nobody may hear of a death before the birth."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._reaping: int | None = None
+        self._clean = False
+        """Nothing of earlier lives is left: looked for, and nothing was spawned since."""
         self._asked: str | None = None
 
     # --- what the runner offers ---------------------------------------------------------------------------------
@@ -132,14 +137,10 @@ class Handle:
         async with self._lock:
             if self._link is not None:
                 link, self._link = self._link, None
-                try:
+                # Refused when something cannot be killed: then the shim stays and goes on trying.
+                with contextlib.suppress(UnavailableError):
                     await link.request("quit")
-                except ShimRefused:
-                    self._link = link
-                    raise
-                except ShimGoneError:
-                    pass
-                await shims.until_true(lambda: link.shim is None or not is_alive(link.shim), HELLO_SECONDS)
+                    await shims.until_true(lambda: link.shim is None or not is_alive(link.shim), HELLO_SECONDS)
                 link.close()
         await self.close()
 
@@ -220,8 +221,6 @@ class Handle:
             self._watch_leader(record)
             return Found(record.life, shim_alive=False, incarnation=record.incarnation, last_exit=None)
         await self._reap_orphans()
-        if record is not None and exits.read_exit(self.paths.exits, record.incarnation) is None:
-            exits.write_unwatched(self.paths.exits, record, self.paths.log, None)
         newest, last = self._last_exit(None)
         return Found(None, shim_alive=False, incarnation=newest, last_exit=last)
 
@@ -234,16 +233,26 @@ class Handle:
 
     async def _reap_orphans(self) -> int:
         """Kill what is left of lives that nobody can adopt: their leader is dead, or no record speaks of them."""
+        survivors = 0
         record = read_life(self.worker, self.paths.life)
-        marks = [record.marks] if record else []
+        if record is not None and not self._is_over(record):
+            if exits.read_exit(self.paths.exits, record.incarnation) is None:
+                exits.write_unwatched(self.paths.exits, record, self.paths.log, None)
+            survivors += await kill_tree(record.marks)
+            await scratch.empty(record.scratch)
+            if not survivors:
+                exits.mark_swept(self.paths.exits, record.incarnation)
         for token, oldest in tree.lives_by_token(f"{self._instance}:{self.worker}:").items():
             incarnation = int(token.rpartition(":")[2])
-            marks.append(tree.Marks(oldest.ref, title_of(self.worker, incarnation), token))
-        survivors = sum([await kill_tree(mark) for mark in marks])
+            survivors += await kill_tree(tree.Marks(oldest.ref, title_of(self.worker, incarnation), token))
         self._cgroups.sweep(self.worker)
-        if record is not None and not survivors:
-            await scratch.empty(record.scratch)
+        self._clean = survivors == 0
         return survivors
+
+    def _is_over(self, record: LifeRecord) -> bool:
+        """Whether a life was seen to its end, so that its session's number may be a stranger's by now."""
+        raw = exits.read_exit(self.paths.exits, record.incarnation)
+        return raw is not None and raw.get("survivors") == 0
 
     # --- spawning -----------------------------------------------------------------------------------------------
 
@@ -251,14 +260,14 @@ class Handle:
         """At most one tree a worker: the old one is gone, or nothing new is started."""
         if self.life is not None:
             raise SpawnError(f"incarnation {self.life.incarnation} of {self.worker} is alive", cause="alive")
-        if not await self._until_settled(BOUND + 2):
+        if not await self._until_settled(ROOM_SECONDS):
             raise SpawnError(
                 f"processes of {self.worker}'s last incarnation cannot be killed: {self.members()}",
                 cause="unkillable",
                 hint="they hang in the kernel (a card or a disk): see 'ps -o pid,stat,wchan'",
             )
         if self._link is None and await self._attach() is None:
-            if survivors := await self._reap_orphans():
+            if not self._clean and (survivors := await self._reap_orphans()):
                 raise SpawnError(f"{survivors} processes of {self.worker} cannot be killed", cause="unkillable")
             await self._start_shim()
 
@@ -302,7 +311,7 @@ class Handle:
             incarnation=launch.incarnation,
             argv=list(launch.argv),
             env=dict(launch.env),
-            cwd=str(launch.cwd) if launch.cwd else None,
+            cwd=str(launch.cwd or Path.cwd()),  # the shim's own folder is the root, and it may be of an older daemon
             cgroup=cgroup,
             token=f"{self._instance}:{self.worker}:{launch.incarnation}",
             log={"max_bytes": launch.log_max_bytes, "keep": launch.log_keep},
@@ -317,13 +326,14 @@ class Handle:
         self._drop_link()
         hello = await self._attach()
         if hello is None:
+            self._clean = False
             await self._make_room()
             return None
         record = parse_life(self.worker, hello["child"])
         return record if record and record.incarnation == launch.incarnation else None
 
     def _take_life(self, record: LifeRecord) -> None:
-        self._record, self._alive, self._asked = record, True, None
+        self._record, self._alive, self._asked, self._clean = record, True, None, False
         self._settled.clear()
 
     # --- events of the shim -------------------------------------------------------------------------------------
@@ -381,7 +391,10 @@ class Handle:
         async with self._lock:
             if self._link is not None or self._record is None or self._reaping is not None:
                 return
-            hello = await self._attach()
+            try:
+                hello = await self._attach()
+            except UnavailableError:
+                hello = None
             if hello is None:
                 self._go_bare(self._record)
             else:
@@ -426,6 +439,7 @@ class Handle:
                 killing.cancel()
         finally:
             self._reaping = None
+        exits.mark_swept(self.paths.exits, record.incarnation)
         self._swept(record.incarnation, 0)
 
     def _tell_bare_exit(self, record: LifeRecord) -> None:
