@@ -1,6 +1,7 @@
+# ruff: noqa: E731, PLC0415, PLW1510, SLF001 - timed lambdas; peers are imported only where they are measured
 """Round trip of the control socket, beside supervisord's and circus's, and the wall time of genesisctl.
 
-    python benchmarks/control.py [--json] [--workers 100] [--rounds 500] [--no-peers]
+    python -m benchmarks.control [--json] [--workers 100] [--rounds 500] [--no-peers]
 
 Ours: a server process (uvloop, as in the daemon) whose Api answers for N workers; the client is genesisd's own, in
 this process, on one kept connection. "bytes" is until the whole answer is read, "parsed" includes json.loads. Every
@@ -29,6 +30,7 @@ BIN = Path(sys.executable).parent
 
 def server(path: str, workers: int) -> None:
     import asyncio
+
     import uvloop
 
     from genesisd.control.server import ControlServer
@@ -49,8 +51,8 @@ def server(path: str, workers: int) -> None:
 
 def figures(name: str, samples: list[float]) -> dict[str, object]:
     ordered = sorted(samples)
-    at = lambda q: ordered[min(len(ordered) - 1, int(q * len(ordered)))] * 1000  # noqa: E731
-    return {"what": name, "p50_ms": round(median(ordered) * 1000, 3), "p99_ms": round(at(0.99), 3), "n": len(ordered)}
+    p99 = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
+    return {"what": name, "p50_ms": round(median(ordered) * 1000, 3), "p99_ms": round(p99 * 1000, 3), "n": len(ordered)}
 
 
 def timed(ask, rounds: int) -> list[float]:
@@ -137,10 +139,12 @@ def supervisord(folder: Path, workers: int, rounds: int) -> list[dict[str, objec
     )
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with child([str(BIN / "supervisord"), "-c", str(conf)], **quiet):
-        proxy = xmlrpc.client.ServerProxy(
+        connect = lambda: xmlrpc.client.ServerProxy(
             "http://127.0.0.1", transport=SupervisorTransport(None, None, f"unix://{path}")
         )
-        wait_until(lambda: all(one["statename"] == "RUNNING" for one in proxy.supervisor.getAllProcessInfo()))
+        # A connection that failed once is of no more use to xmlrpc.
+        wait_until(lambda: all(one["statename"] == "RUNNING" for one in connect().supervisor.getAllProcessInfo()))
+        proxy = connect()
         run = lambda: subprocess.run([str(BIN / "supervisorctl"), "-s", f"unix://{path}", "status"], **quiet)
         found = [
             figures("supervisord version", timed(proxy.supervisor.getSupervisorVersion, rounds // 2)),

@@ -44,7 +44,7 @@ def _print_line(session: Session, told: dict[str, Any]) -> None:
         session.answer_json(told)
         session.flush()
     else:
-        session.line(tame(told["line"]) if sys.stdout.isatty() else _printable(told["line"]))
+        session.line(tame(told["line"]) if sys.stdout.isatty() else told["line"])
 
 
 def tame(line: str) -> str:
@@ -53,10 +53,6 @@ def tame(line: str) -> str:
     plain = [clean(part) for part in _SGR_ONLY.split(line)]
     text = "".join(part + colour for part, colour in zip(plain, [*colours, ""], strict=True))
     return f"{text}\x1b[0m" if colours else text
-
-
-def _printable(line: str) -> str:
-    return line.encode("utf-8", "replace").decode()
 
 
 @click.command(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 import click
 
@@ -46,6 +47,8 @@ root = LateGroup(
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run genesisctl and exit with its status."""
+    if isinstance(sys.stdout, TextIOWrapper):  # a worker may write what the terminal's encoding has no word for
+        sys.stdout.reconfigure(errors="replace")
     sys.exit(run(sys.argv[1:] if argv is None else argv))
 
 

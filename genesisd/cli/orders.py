@@ -13,6 +13,7 @@ from genesisd.cli import exits
 from genesisd.cli.commands import Verb
 from genesisd.cli.names import choose, complete_worker, suggest
 from genesisd.cli.session import Session, error_facts
+from genesisd.cli.text import clean
 from genesisd.control.client import Client
 from genesisd.errors import GenesisError
 
@@ -136,8 +137,7 @@ class _Outcome:
     def _tell_people(self, *, waited: bool) -> None:
         for name, worker in self._workers.items():
             if name not in self._errors and not self._session.quiet:
-                self._session.answer(
-                    f"{name}: {worker['phase']}" + ("" if waited else f" ({worker['reason']['text']})")
-                )
+                why = "" if waited else f" ({worker['reason']['text']})"
+                self._session.answer(clean(f"{name}: {worker['phase']}{why}"))
         for problem in self._errors.values():
             self._session.complain(problem)

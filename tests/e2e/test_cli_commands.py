@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 from pathlib import Path
@@ -421,3 +425,70 @@ def test_starts_without_the_heavy_libraries(served) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def in_terminal(argv: list[str], columns: int, **env: str) -> str:
+    """What a command prints on a terminal of this width."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+    inherited = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "NO_COLOR"}}
+    env = inherited | {"TERM": "xterm"} | env
+    child = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=subprocess.DEVNULL, env=env)
+    os.close(slave)
+    shown = b""
+    try:
+        while part := os.read(master, 4096):
+            shown += part
+    except OSError:  # the terminal's other side is closed
+        pass
+    os.close(master)
+    child.wait(20)
+    return shown.decode()
+
+
+def test_on_a_terminal(served) -> None:
+    """Tables are cut to the terminal's width and coloured, unless NO_COLOR or --no-color says otherwise."""
+    shown = in_terminal([*CTL, "status"], 60)
+    assert "\x1b[32mready\x1b[0m" in shown
+    assert "\x1b[31mfailed\x1b[0m" in shown
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert max(map(len, plain.splitlines())) <= 60
+    assert in_terminal([*CTL, "status"], 60, NO_COLOR="1") == plain
+    assert in_terminal([*CTL, "status", "--no-color"], 60) == plain
+    assert "correct 'model' and reset" in in_terminal([*CTL, "status"], 200)
+
+
+def test_a_log_cannot_take_over_the_terminal(served) -> None:
+    """On a terminal a log keeps its colours and loses every other control sequence."""
+    served.api.lines = ["\x1b[31mred\x1b[0m \x1b]0;owned\x07 \x1b[2J \udcff"]
+    shown = in_terminal([*CTL, "logs", "tiny"], 80)
+    assert "\x1b[31mred" in shown
+    assert "\x07" not in shown
+    assert "\x1b[2J" not in shown
+    assert "\x1b]" not in shown
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_any_text_can_be_printed(served, encoding) -> None:
+    """What the encoding of the output has no word for is replaced, not a traceback."""
+    served.api.lines = ["\udcff 漢字"]
+    env = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run([*CTL, "logs", "tiny"], capture_output=True, env=env, check=True)
+    assert done.stdout.startswith(b"? ")
+    assert done.stderr == b""
+
+
+def test_pins_build_passes_the_childs_status_on(tmp_path, capfd) -> None:
+    """A pins file that is not there ends the build with status 2, and the build's own words are seen."""
+    argv = ["pins", "build", "x", "--pins", str(tmp_path / "none.yaml"), "--cache", str(tmp_path)]
+    assert run(argv) == 2
+    said = capfd.readouterr()
+    assert "none.yaml" in said.out + said.err
+
+
+def test_pins_build_takes_the_configuration(tmp_path, capsys) -> None:
+    """Without a pins file in the configuration it says what is missing."""
+    config = tmp_path / "c.yaml"
+    config.write_text("workers: {}\n")
+    assert run(["pins", "build", "x", "--config", str(config)]) == 2
+    assert "names no pins file" in capsys.readouterr().err
