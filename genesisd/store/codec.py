@@ -6,6 +6,7 @@ the wall time between, so that a restart budget spent five minutes before the re
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 
 from pydantic import TypeAdapter
@@ -27,8 +28,16 @@ class Moment:
 
 
 def encode(state: WorkerState) -> str:
-    """The state as one line of JSON."""
-    return _ADAPTER.dump_json(state).decode()
+    """The state as one line of JSON.
+
+    A reason may quote a worker's last words, which need not be text; what UTF-8 cannot hold becomes a question mark.
+    """
+    return plain(json.dumps(_ADAPTER.dump_python(state), ensure_ascii=False, separators=(",", ":")))
+
+
+def plain(text: str) -> str:
+    """Text that SQLite takes: lone surrogates replaced."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def decode(text: str, schema: int) -> WorkerState:

@@ -25,6 +25,10 @@ _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
 
 
+UNSTORABLE = (OverflowError, UnicodeError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
+"""A value that no retry will write: it is dropped and counted, so that it does not hold up the others for ever."""
+
+
 def _primary(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from genesisd.store.writer import Writer
+from genesisd.store.codec import plain
+from genesisd.store.writer import Writer, execute_each
 
 _APPEND = "INSERT OR IGNORE INTO journal (id, at, kind, worker, incarnation, fields) VALUES (?, ?, ?, ?, ?, ?)"
 _PRUNE = "DELETE FROM journal WHERE id <= ? OR at < ?"
@@ -30,6 +31,14 @@ class Entry:
     worker: str | None
     incarnation: int | None
     fields: Mapping[str, Any]
+
+
+def _json(fields: Mapping[str, Any]) -> str:
+    """Never raises: an event with an odd field is still worth more than none."""
+    try:
+        return json.dumps(fields, default=str, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps({"unserialisable": repr(fields)[:1000]})
 
 
 def last_id(connection: sqlite3.Connection) -> int:
@@ -67,8 +76,7 @@ class Journal:
     ) -> Entry:
         """Queue an event and return it with its id. Never blocks, never raises."""
         self._last += 1
-        text = json.dumps(fields, default=str, separators=(",", ":"))
-        row = (self._last, at, kind, worker, incarnation, text)
+        row = (self._last, at, plain(kind), None if worker is None else plain(worker), incarnation, _json(fields))
         prune = self._prune_due(at)
 
         def work(connection: sqlite3.Connection) -> tuple[Row, ...]:
@@ -85,7 +93,7 @@ class Journal:
     def _write(self, connection: sqlite3.Connection, row: Row, prune: tuple[int, float] | None) -> tuple[Row, ...]:
         rows = (row,) if self._retrying else (*self._failed.values(), row)
         self._retrying = True
-        connection.executemany(_APPEND, rows)
+        execute_each(connection, _APPEND, rows, self.on_error)
         if prune is not None:
             connection.execute(_PRUNE, prune)
         return rows

@@ -11,7 +11,7 @@ from genesisd.store import codec
 from genesisd.store.codec import Moment
 from genesisd.store.database import Problem
 from genesisd.store.errors import StoreError
-from genesisd.store.writer import Writer
+from genesisd.store.writer import Writer, execute_each
 from genesisd.supervisor.model import WorkerState
 
 _SAVE = """
@@ -72,7 +72,7 @@ class WorkerTable:
 
         def work(connection: sqlite3.Connection) -> None:
             self._kept.update((row[0], row) for row in rows)
-            connection.executemany(_SAVE, rows)
+            execute_each(connection, _SAVE, rows, self.on_error)
 
         if await self._ask(work):
             for row in rows:
@@ -98,7 +98,7 @@ class WorkerTable:
         return True
 
     def _write_kept(self, connection: sqlite3.Connection) -> None:
-        connection.executemany(_SAVE, list(self._kept.values()))
+        execute_each(connection, _SAVE, self._kept.values(), self.on_error)
 
     def _row(self, worker: str, state: WorkerState) -> Row:
         return (

@@ -7,13 +7,13 @@ import contextlib
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from genesisd.store.database import Problem, move_aside, open_or_replace
-from genesisd.store.errors import StoreError, is_damage
+from genesisd.store.errors import UNSTORABLE, StoreError, is_damage
 
 Work = Callable[[sqlite3.Connection], Any]
 Done = Callable[[Any, Exception | None], None]
@@ -166,6 +166,17 @@ class Writer:
             with contextlib.suppress(sqlite3.Error):
                 self._transaction(restore)
         return True
+
+
+def execute_each(
+    connection: sqlite3.Connection, sql: str, rows: Iterable[Sequence[object]], dropped: Callable[[Exception], None]
+) -> None:
+    """``sql`` for each row; a row that can never be written is reported and left out."""
+    for row in rows:
+        try:
+            connection.execute(sql, row)
+        except UNSTORABLE as error:
+            dropped(error)
 
 
 def _answer(jobs: Sequence[_Job]) -> None:

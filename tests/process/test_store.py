@@ -16,7 +16,7 @@ import pytest
 
 from genesisd.store import Store, StoreError, StoreLockedError, StoreTooNewError
 from genesisd.store.schema import newest
-from genesisd.supervisor.model import Phase, WorkerState
+from genesisd.supervisor.model import Phase, Reason, WorkerState
 
 pytestmark = pytest.mark.process
 
@@ -107,6 +107,42 @@ async def test_many_saves_at_once_all_return(path):
         f"w{n}": 490 + n for n in range(10)
     }
     store.close()
+
+
+async def test_what_can_never_be_written_holds_up_nothing(path):
+    """A number beyond 64 bits, and bytes that are no text: dropped or mended, counted, and the rest is kept."""
+    store = Store.open(path)
+    await store.workers.save("odd", WorkerState(incarnation=1 << 70))
+    await store.workers.save("bytes", WorkerState(incarnation=2, reason=Reason("crash", "last words: \udcff")))
+    await store.workers.save("endless", WorkerState(incarnation=3, deadline=float("inf")))
+    store.journal.append(1.0, "huge", "w", 1 << 70, {})
+    store.journal.append(1.0, "kind\ud800", "w\ud800", 1, {"text": "\udcff"})
+    store.journal.append(1.0, "keys", "w", 1, {(1, 2): 3})
+    loop = {}
+    loop["itself"] = loop
+    store.journal.append(1.0, "cycle", "w", 1, loop)
+    store.journal.append(1.0, "good", "w", 1, {"path": Path("/x")})
+    assert [one.kind for one in await store.journal.query()] == ["kind?", "keys", "cycle", "good"]
+    assert store.errors == 2
+    store.close()
+    store = Store.open(path)
+    states = store.workers.load()
+    assert sorted(states) == ["bytes", "endless"]
+    assert states["bytes"].reason.text == "last words: ?"
+    assert states["endless"].deadline == float("inf")
+    store.close()
+
+
+async def test_a_file_that_is_deleted_under_the_daemon_harms_nobody(path):
+    """An operator's rm costs the history and nothing else."""
+    store = Store.open(path)
+    await store.workers.save("w", WorkerState(incarnation=1))
+    for file in path.parent.glob("genesisd.db*"):
+        if not file.name.endswith(".lock"):
+            file.unlink()
+    await store.workers.save("w", WorkerState(incarnation=2))
+    store.close()
+    Store.open(path).close()
 
 
 async def test_a_closed_store_takes_nothing_and_kills_nobody(path):
