@@ -58,6 +58,7 @@ class ClientConnection(asyncio.Protocol):
         self._upstream: Upstream | None = None
         self._half_closed = False
         self._paused = False
+        self._clogged = False
 
     # --- the loop's calls ---------------------------------------------------------------------------------------
 
@@ -105,14 +106,18 @@ class ClientConnection(asyncio.Protocol):
         self._stash.clear()
 
     def pause_writing(self) -> None:
-        """Called by the loop."""
-        if self._upstream is not None:
-            self._upstream.hold_reading(True)
+        """Called by the loop: the client reads slower than the engine writes."""
+        self._clog(True)
 
     def resume_writing(self) -> None:
         """Called by the loop."""
+        self._clog(False)
+
+    def _clog(self, clogged: bool) -> None:
+        self._clogged = clogged
         if self._upstream is not None:
-            self._upstream.hold_reading(False)
+            self._upstream.hold_reading(clogged)
+        self.engine_flow()
 
     # --- the client's bytes -------------------------------------------------------------------------------------
 
@@ -174,6 +179,7 @@ class ClientConnection(asyncio.Protocol):
         self._answer = AnswerFramer(head=self._request.method == b"HEAD")
         self._enter(State.FLOWING)
         self._sent_at = self._since
+        upstream.hold_reading(self._clogged)
         upstream.write(b"".join(self._head))
         self._head.clear()
 
@@ -197,6 +203,8 @@ class ClientConnection(asyncio.Protocol):
     def engine_flow(self) -> None:
         """Read from the client only as fast as the engine takes it."""
         full = len(self._stash) >= _STASH or (self._upstream is not None and self._upstream.full)
+        # A client that pipelines requests and reads no answer gets no further request in.
+        full = full or (self._clogged and self._state in (State.IDLE, State.HEAD, State.WAITING))
         if full == self._paused or self._half_closed or self._transport.is_closing():
             return
         self._paused = full

@@ -35,6 +35,8 @@ class Upstream(asyncio.Protocol):
         """Called by the loop."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=BUFFER)
+        if self._owner is None:  # dropped while it was being made
+            self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Called by the loop."""

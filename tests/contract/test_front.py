@@ -668,6 +668,26 @@ async def test_slow_headers_are_bounded():
         await until(lambda: stand.stats().open == 0)
 
 
+@pytest.mark.parametrize("closed", [True, False])
+@on_uvloop
+async def test_client_that_reads_no_answer_is_not_read(closed):
+    """A client that pipelines without end and reads nothing fills its own buffers, not the front's."""
+    async with RawEngine(lambda *a: _big(a[3])) as engine, Stand() as stand, stand.client() as client:
+        stand.board.point(Closed("x" * 100_000)) if closed else stand.open(engine)
+        client.reader._transport.pause_reading()
+        client.send(GET % (b"x" * 1000) * 20_000)
+        last = -1
+        while stand.stats().refused + stand.stats().answered != last:
+            last = stand.stats().refused + stand.stats().answered
+            await asyncio.sleep(0.3)
+        client.reset()
+        assert 0 < last < 1000
+
+
+async def _big(writer):
+    writer.write(answer(b"x" * 100_000))
+
+
 @on_uvloop
 async def test_more_connections_than_descriptors():
     """Beyond its capacity the front says so instead of running out of descriptors."""
