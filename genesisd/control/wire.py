@@ -45,6 +45,11 @@ def _fixed(value: Mapping[str, object]) -> str:
     return _encode(value)[:-1].replace("%", "%%")
 
 
+def _flat(view: Any) -> dict[str, object]:
+    """The fields of a slotted dataclass that holds no other: a tenth of what ``asdict`` costs."""
+    return {name: getattr(view, name) for name in view.__slots__}
+
+
 def _probe(probe: ProbeView) -> str:
     fixed = _fixed({"stage": probe.stage, "kind": probe.kind, "verdict": probe.verdict, "summary": probe.summary})
     return fixed + (',"age_seconds":null}' if probe.at is None else ',"age_seconds":%.1f}')
@@ -63,9 +68,9 @@ def worker_template(view: WorkerView) -> Template:
             "url": view.url,
             "pin": view.pin,
             "pid": view.pid,
-            "restarts": asdict(view.restarts),
-            "front": view.front and asdict(view.front),
-            "last_exit": view.last_exit and asdict(view.last_exit),
+            "restarts": _flat(view.restarts),
+            "front": view.front and _flat(view.front),
+            "last_exit": view.last_exit and _flat(view.last_exit),
             "adopted": view.adopted,
             "shim": None if view.shim_pid is None else {"pid": view.shim_pid},
         }
