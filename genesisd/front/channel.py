@@ -35,6 +35,8 @@ class Channel:
         self._answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._last = 0
         self.lost = asyncio.Event()
+        self.heard = 0
+        """Lines that have come: a front that answers late is not wedged (this daemon may have been busy)."""
         self._listening = asyncio.create_task(self._listen())
         self.hello: dict[str, Any] = {}
 
@@ -106,6 +108,7 @@ class Channel:
     async def _listen(self) -> None:
         try:
             while line := await self._reader.readline():
+                self.heard += 1
                 self._answers.put_nowait(decode(line))
         except (OSError, ValueError, WireError):
             pass

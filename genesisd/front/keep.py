@@ -37,6 +37,7 @@ class Keeper:
         self._identity: Identity | None = None
         self._changing = asyncio.Lock()
         self._strikes = 0
+        self._heard = 0
         self._task: asyncio.Task[None] | None = None
         self._leaving: set[asyncio.Task[None]] = set()
 
@@ -89,6 +90,8 @@ class Keeper:
             await channel.close()
         if identity is not None:
             await await_end(identity, drain + _QUIT_WITHIN)
+        with contextlib.suppress(GenesisError, OSError):
+            await self._clear_seat()  # a replacement that was just being started
         for path in (self._seat.socket, self._seat.lock, self._seat.log):
             path.unlink(missing_ok=True)
 
@@ -108,7 +111,8 @@ class Keeper:
         await asyncio.gather(*self._leaving, return_exceptions=True)
 
     def _strike(self, channel: Channel) -> None:
-        self._strikes += 1
+        self._strikes = self._strikes + 1 if channel.heard == self._heard else 1
+        self._heard = channel.heard
         if self._strikes >= _STRIKES and self._identity is not None and not channel.lost.is_set():
             self._identity.send(signal.SIGKILL)
 
@@ -127,8 +131,8 @@ class Keeper:
             try:
                 async with self._changing:
                     await self._attach()
-            except GenesisError as error:
-                self._tell("front-failed", self._seat.worker, text=error.message, delay=backoff.delay)
+            except (GenesisError, OSError) as error:
+                self._tell("front-failed", self._seat.worker, text=str(error), delay=backoff.delay)
                 since = time.monotonic()
 
     async def _mourn(self) -> None:

@@ -31,6 +31,7 @@ class Fronts:
         self._folder = folder
         self._tell = tell
         self._keepers: dict[str, Keeper] = {}
+        self._ensuring = asyncio.Lock()
 
     async def ensure(self, worker: str, listen: Address, hold: float, max_held: int) -> None:
         """Have a front that listens there with these limits: adopt, start or reconfigure.
@@ -40,13 +41,14 @@ class Fronts:
             UnavailableError: it could not be started.
         """
         settings = Settings(listen.host, listen.port, hold, max_held)
-        keeper = self._keepers.get(worker)
-        if keeper is not None:
-            await keeper.configure(settings)
-            return
-        keeper = Keeper(Seat(worker, self._folder), settings, self._tell)
-        await keeper.begin()
-        self._keepers[worker] = keeper
+        async with self._ensuring:
+            keeper = self._keepers.get(worker)
+            if keeper is not None:
+                await keeper.configure(settings)
+                return
+            keeper = Keeper(Seat(worker, self._folder), settings, self._tell)
+            await keeper.begin()
+            self._keepers[worker] = keeper
 
     async def open(self, worker: str, host: str, port: int, incarnation: int) -> None:
         """New requests go to this incarnation. A front that is being replaced is told when it is back."""

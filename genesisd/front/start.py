@@ -91,6 +91,9 @@ async def start(seat: Seat, settings: Settings) -> None:
         os.close(writing)
     try:
         line = await asyncio.wait_for(_first_line(reading), READY_WITHIN)
+    except asyncio.CancelledError:
+        await _end_child(pid, 0.0)
+        raise
     except TimeoutError:
         await _end_child(pid, 0.0)
         raise UnavailableError(f"the front of {seat.worker} was not ready within {READY_WITHIN:g} s", pid=pid) from None

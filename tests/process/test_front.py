@@ -357,3 +357,37 @@ async def test_no_descriptor_leaks(tmp_path):
             await asyncio.gather(*(visit(n) for n in range(50)))
         await until(nobody)
         await until(lambda: descriptors() == before)
+
+
+async def test_release_in_the_middle_of_a_replacement(tmp_path):
+    """A front that is released while its successor starts leaves neither behind."""
+    for pause in (0.0, 0.02, 0.1, 0.3):
+        async with fronts(tmp_path) as mine:
+            os.kill(mine.pid("w"), signal.SIGKILL)
+            await asyncio.sleep(pause)
+            await mine.release("w")
+            with pytest.raises(OSError):
+                await ask(mine.address.port)
+            assert list(tmp_path.iterdir()) == []
+
+
+async def test_front_whose_port_was_taken_meanwhile_comes_back(tmp_path):
+    """A dead front whose port a stranger took is tried again, with the reason told, until the port is free."""
+    async with fronts(tmp_path) as mine:
+        async with asyncio.timeout(30):
+            while True:  # the front's successor and the stranger race for the port
+                old = mine.pid("w")
+                os.kill(old, signal.SIGKILL)
+                with socket.socket() as taken:
+                    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    with contextlib.suppress(OSError):
+                        await until(lambda old=old: not alive(old))
+                        taken.bind(("127.0.0.1", mine.address.port))
+                        taken.listen()
+                        await until(lambda: "front-failed" in [kind for kind, _ in mine.told])
+                        break
+                await until(lambda old=old: mine.pid("w") not in (None, old))
+        texts = [fields["text"] for kind, fields in mine.told if kind == "front-failed"]
+        assert f"process {os.getpid()} " in texts[0]
+        await until(lambda: mine.pid("w") is not None)
+        assert (await mine.stats("w")) is not None
