@@ -154,8 +154,7 @@ def _replace(path: Path, found: str) -> tuple[sqlite3.Connection, list[Problem]]
 
 
 def _without_file(path: Path, error: Exception) -> tuple[sqlite3.Connection, list[Problem]]:
-    no_room = isinstance(error, OSError) or (isinstance(error, sqlite3.Error) and is_no_room(error))
-    if not no_room or not os.access(path.parent, os.W_OK):
+    if not is_no_room(error) or not os.access(path.parent, os.W_OK):
         raise StoreError(
             f"cannot open {path}: {error}",
             hint="the folder and the file must belong to the user that runs genesisd",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 
 from genesisd.errors import ConflictError, GenesisError
@@ -38,6 +39,8 @@ def is_damage(error: sqlite3.Error) -> bool:
     return _primary(error) in _DAMAGED
 
 
-def is_no_room(error: sqlite3.Error) -> bool:
-    """The disk is full or fails."""
-    return _primary(error) in _NO_ROOM
+def is_no_room(error: Exception) -> bool:
+    """The disk is full or fails; anything else (whose file is it?) is for the operator to mend."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+    return isinstance(error, sqlite3.Error) and _primary(error) in _NO_ROOM

@@ -83,12 +83,19 @@ def _formatter(human: bool, *, colours: bool, journal: bool) -> logging.Formatte
     foreign = _shared()[1:]
     last: list[Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
     if human:
-        last += [_local_time, structlog.dev.ConsoleRenderer(colors=colours, pad_event_to=24)]
+        last += [_local_time, _console(colours=colours)]
     else:
         last += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
     if journal:
         last.append(_with_priority)
     return structlog.stdlib.ProcessorFormatter(processors=last, foreign_pre_chain=foreign)
+
+
+def _console(*, colours: bool) -> Processor:
+    """With plain tracebacks: the fancy ones of an installed rich show local variables, and so may show secrets."""
+    return structlog.dev.ConsoleRenderer(
+        colors=colours, pad_event_to=24, exception_formatter=structlog.dev.plain_traceback
+    )
 
 
 def _local_time(_: WrappedLogger, __: str, event: EventDict) -> EventDict:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import aiohttp
@@ -19,6 +19,9 @@ DEADLINE = 2.0
 """Seconds that all workers together may take; whoever is late is left out of this page."""
 LIMIT = 4 << 20
 """Largest page of one worker, in bytes."""
+
+LINE_LIMIT = 16 << 10
+"""Longest line, in characters: matching one of a megabyte would hold the loop."""
 
 Targets = Callable[[], Mapping[str, tuple[str, int]]]
 """Host and port of each live worker's engine."""
@@ -95,14 +98,25 @@ async def _merge(families: dict[str, _Merged], worker: str, text: str, slicer: S
     label = label_text(("worker",), (worker,))[1:-1]
     seen: dict[str, str] = {}
     current = ""
-    for n, line in enumerate(text.split("\n")):
-        if n % 128 == 0:
+    for n, line in enumerate(_lines(text)):
+        if n % 64 == 0:
             await slicer.pause()
         if (header := _HEADER.fullmatch(line)) is not None:
             current = header[2]
             _declare(families, seen, header)
         elif (sample := _SAMPLE.fullmatch(line)) is not None:
             _add(families, seen, current, label, sample)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """One at a time: splitting a page of some megabytes at once would hold the loop by itself."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        if end - start <= LINE_LIMIT:
+            yield text[start:end]
+        start = end + 1
 
 
 def _declare(families: dict[str, _Merged], seen: dict[str, str], header: re.Match[str]) -> None:

@@ -312,6 +312,35 @@ def test_a_folder_that_is_not_there_is_a_clear_error(tmp_path):
     assert caught.value.hint
 
 
+def test_a_folder_in_its_place_is_a_clear_error(path):
+    """A store in memory would hide it."""
+    path.mkdir()
+    with pytest.raises(StoreError, match="directory"):
+        Store.open(path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become somebody else")
+def test_a_file_of_somebody_else_is_a_clear_error(path):
+    """As after one start by root: the folder is the daemon's, the file is not."""
+    Store.open(path).close()
+    code = (
+        "import os,pathlib,sys; from genesisd.store import Store, StoreError\n"
+        "os.setgid(65534); os.setuid(65534)\n"
+        "try: Store.open(pathlib.Path(sys.argv[1]))\n"
+        "except StoreError as error: print(error.code, error.hint)"
+    )
+    for folder in (path.parent, *path.parent.parents):
+        if folder.stat().st_mode & 0o001 == 0:
+            folder.chmod(folder.stat().st_mode | 0o011)
+        if folder == Path("/tmp"):
+            break
+    os.chown(path.parent, 65534, 65534)
+    path.chmod(0o600)
+    path.with_name("genesisd.db.lock").unlink()
+    child = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=False)
+    assert child.stdout.startswith("store the folder and the file must belong"), child.stderr
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_of_somebody_else_is_a_clear_error(tmp_path):
     """Permissions are for the operator to mend, not for a store in memory to hide."""

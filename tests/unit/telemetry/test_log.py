@@ -71,6 +71,21 @@ def test_an_exception_is_one_line_of_json():
     assert "boom" in json.loads(line)["exception"]
 
 
+def test_a_traceback_for_people_shows_no_local_variables():
+    """They may hold a token."""
+
+    def act(logger):
+        token = "hunter2".upper()
+        try:
+            int(token[:0])
+        except ValueError:
+            logger.exception("failed")
+
+    text = "\n".join(lines("human", act=act))
+    assert "ValueError" in text
+    assert "HUNTER2" not in text
+
+
 def test_the_level_can_change_while_running():
     """A reload changes it."""
 
