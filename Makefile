@@ -15,6 +15,8 @@ UV_VERSION := 0.13.9
 
 # The demonstration keeps all it writes in one folder.
 GENESISD_STATE ?= $(or $(XDG_STATE_HOME),$(HOME)/.local/state)/genesisd-demo
+GENESISD_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/genesisd
+PIN := cpu-0.32.0
 
 .PHONY: help
 help:
@@ -58,18 +60,23 @@ env-dev: $(VENV)/.project $(VENV)/.dev
 
 # --- run ------------------------------------------------------------------------------------------------------
 
-.PHONY: run
-run: env
+.PHONY: run pin
+run: env pin
 	@mkdir -p -m 700 '$(GENESISD_STATE)'
 	@GENESISD_STATE='$(GENESISD_STATE)' exec $(BIN)/genesisd --config etc/examples/cpu.yaml --foreground --guide
+
+# The engine: fetched once into the cache that the daemon uses too; a build that was interrupted goes on.
+pin: env
+	@$(BIN)/python -m genesisd.pins.build etc/pins.yaml $(PIN) --cache '$(GENESISD_CACHE)'
 
 # --- test -----------------------------------------------------------------------------------------------------
 # One pytest run over all stages, so that its summary, the last line, speaks for everything.
 
 .PHONY: test lint prerequisites
 test: lint prerequisites
+	@[[ -n $${GENESISD_TEST_VLLM:-} ]] || $(MAKE) pin || echo '    no engine: the tests of stage "real" will say so'
 	@echo '==> tests'
-	@exec $(BIN)/python -m pytest tests $(PYTEST_ARGS)
+	@GENESISD_CACHE='$(GENESISD_CACHE)' exec $(BIN)/python -m pytest tests $(PYTEST_ARGS)
 
 lint: env-dev
 	@echo '==> linters'
@@ -83,7 +90,7 @@ prerequisites:
 
 .PHONY: soak bench
 soak: env-dev prerequisites
-	@exec $(BIN)/python -m pytest tests -m soak $(PYTEST_ARGS)
+	@GENESISD_CACHE='$(GENESISD_CACHE)' exec $(BIN)/python -m pytest tests -m soak $(PYTEST_ARGS)
 
 bench: env-dev
 	@exec $(BIN)/python -m benchmarks $(BENCH_ARGS)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PYTHON = "/usr/lib/genesisd/venv/bin/python3"
-DROP_IN = "[Service]\nWatchdogSec=3\n"
+DROP_IN = "[Service]\nWatchdogSec=5\n"
 CONFIG = """\
 workers:
   {name}:

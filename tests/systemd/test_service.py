@@ -108,6 +108,6 @@ def test_a_killed_daemon_comes_back_and_adopts(service):
 
 def adopted(service) -> int:
     """The incarnation of the worker, once the daemon calls it ready: a respawn would have raised it."""
-    service.guest.eventually("genesisctl", "workers", "--json", said='"ready"')
-    (worker,) = json.loads(service.guest.run("genesisctl", "workers", "--json"))["workers"]
+    service.guest.eventually("genesisctl", "workers", "list", "--json", said='"ready"')
+    (worker,) = json.loads(service.guest.run("genesisctl", "workers", "list", "--json"))["workers"]
     return worker["incarnation"]

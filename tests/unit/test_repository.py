@@ -17,6 +17,8 @@ LONG_FILES = {
     "genesisd/supervisor/model.py": "the words of supervision: one list of phases, events and effects",
     "genesisd/supervisor/shim.py": "runs alone, from one file: a second module would cost every worker memory",
     "genesisd/demo/corpus.py": "training sentences",
+    "genesisd/supervisor/runners/handle.py": "one worker's shim, from spawn to adoption: the steps share its state",
+    "genesisd/daemon.py": "the composition root",
     "genesisd/front/client.py": "the daemon's side of one protocol",
 }
 
