@@ -379,13 +379,20 @@ def program_of(argv: list[str], env: dict[str, str]) -> str:
     raise Refused("exec-failed", f"'{argv[0]}' was not found on the worker's PATH", errno.ENOENT)
 
 
-def become(program: str, argv: list[str], env: dict[str, str], cwd: str | None, fds: tuple[int, int]) -> str:
+def ignored_signals() -> list[int]:
+    """What an exec would hand on: caught signals fall back to their default by themselves, ignored ones do not."""
+    usable = [number for number in range(1, 65) if number not in (32, 33)]
+    return [number for number in usable if signal.getsignal(number) == signal.SIG_IGN]
+
+
+def become(
+    program: str, argv: list[str], env: dict[str, str], cwd: str | None, fds: tuple[int, int], ignored: list[int]
+) -> str:
     """In the child: wait for the word, then turn into the worker. Returns only on failure: the stage it failed in."""
     out, gate = fds
     os.setsid()
-    for number in range(1, 65):
-        if number not in (signal.SIGKILL, signal.SIGSTOP, 32, 33):
-            signal.signal(number, signal.SIG_DFL)
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -436,6 +443,7 @@ class Shim:
         self.newest = self._newest_on_disk()
         self.peers: dict[int, Peer] = {}
         self.quitting = False
+        self.ignored = ignored_signals()
         self.wake, self._wake_in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.poll = select.poll()
         self.poll.register(self.wake, select.POLLIN)
@@ -660,7 +668,7 @@ class Shim:
         if pid == 0:
             try:
                 os.close(gate_in)
-                os.write(status_in, become(program, argv, env, cwd, (log_in, gate_out)).encode())
+                os.write(status_in, become(program, argv, env, cwd, (log_in, gate_out), self.ignored).encode())
             except BaseException as error:  # noqa: BLE001 - a forked Python must never return into the loop
                 os.write(status_in, f"{getattr(error, 'errno', None) or 0} start: {error}".encode())
             finally:

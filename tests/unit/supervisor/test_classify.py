@@ -1,0 +1,117 @@
+"""Why a life ended: each rule with a line that vLLM really wrote, above the last words that say nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from genesisd.supervisor.classify import RULES, Ending, classify
+
+CORE_FAILED = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
+SERVING = "(APIServer pid=7) INFO:     Application startup complete."
+
+SAMPLES = [
+    ("bad-config", True, 2, ["usage: vllm [-h] [-v]", "vllm: error: unrecognized arguments: --no-such-flag"]),
+    ("bad-config", True, 2, ["vllm serve: error: argument --port: invalid int value: 'x'"]),
+    ("bad-config", True, 1, ["KeyError: 'invalid tool call parser: nosuch (chose from { hermes,mistral })'"]),
+    ("port-taken", True, 1, ["(APIServer pid=7) OSError: [Errno 98] Address already in use"]),
+    ("bad-model", True, 1, ["huggingface_hub.errors.HFValidationError: Repo id must be in the form 'a/b': '/x/y'."]),
+    ("bad-model", True, 1, ["huggingface_hub.errors.LocalEntryNotFoundError: Cannot find an appropriate snapshot"]),
+    (
+        "kv-too-large",
+        True,
+        1,
+        [
+            (
+                "(Worker pid=9) ValueError: Available memory on node 0 (16.01/18.59 GiB) on kv cache allocation is less"
+                " than requested memory for kv (100.0 GiB)"
+            ),
+            CORE_FAILED,
+        ],
+    ),
+    ("kv-too-small", True, 1, ["(EngineCore pid=8) ValueError: No available memory for the cache blocks", CORE_FAILED]),
+    (
+        "bad-weights",
+        True,
+        1,
+        [
+            (
+                "(Worker pid=9) safetensors_rust.SafetensorError: Error while deserializing header: incomplete metadata,"
+                " file not fully covered"
+            ),
+            CORE_FAILED,
+        ],
+    ),
+    ("engine-dead", False, 0, [SERVING, "MPClient: engine core exited unexpectedly; starting cleanup"]),
+    ("engine-dead", False, 0, [SERVING, "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue"]),
+    (
+        "cuda-oom",
+        False,
+        1,
+        ["torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 1 GiB free", CORE_FAILED],
+    ),
+    ("host-oom", False, 1, ["RuntimeError: [enforce fail] DefaultCPUAllocator: can't allocate memory: 12 bytes"]),
+]
+
+
+@pytest.mark.parametrize(("cause", "permanent", "code", "tail"), SAMPLES)
+def test_a_real_line_has_its_cause(cause, permanent, code, tail):
+    """The line above the last RuntimeError decides, and the sentence quotes it."""
+    record = classify(Ending(code, None, tail))
+    assert (record.cause, record.permanent, record.code) == (cause, permanent, code)
+    assert f"exit status {code}" in record.text
+    assert "See root cause above" not in record.text
+
+
+@pytest.mark.parametrize(
+    ("ending", "cause", "words"),
+    [
+        (Ending(0, None), "crash", "without being asked"),
+        (Ending(1, None, ["Traceback", "ValueError: something new", ""]), "crash", "ValueError: something new"),
+        (Ending(None, 11), "crash", "SIGSEGV"),
+        (Ending(None, 9), "killed", "SIGKILL"),
+        (Ending(None, None), "unknown", "not known"),
+        (Ending(0, None, asked="signal 15"), "stopped", "asked to stop"),
+        (Ending(None, 9, ["EngineDeadError"], asked="sweep"), "stopped", "SIGKILL"),
+        (Ending(None, 64 + 1, ["x"]), "crash", "signal 65"),
+    ],
+)
+def test_without_a_tell_tale_line_the_bare_facts_speak(ending, cause, words):
+    """Such a death is worth another try."""
+    record = classify(ending)
+    assert (record.cause, record.permanent) == (cause, False)
+    assert words in record.text
+
+
+@pytest.mark.parametrize(
+    "line", ["OSError: [Errno 98] Address already in use", "SafetensorError: broken", "HFValidationError: Repo id"]
+)
+def test_the_same_words_of_a_serving_worker_are_no_reason_to_give_up(line):
+    """A worker that has served dies of something else; it is started again."""
+    assert classify(Ending(1, None, [SERVING, line])).permanent is False
+
+
+def test_the_refused_command_line_needs_its_exit_status():
+    """Any program may print 'error:'; only argparse leaves with 2."""
+    assert classify(Ending(1, None, ["vllm: error: unrecognized arguments: --x"])).cause == "crash"
+
+
+def test_an_engine_that_failed_to_start_for_a_known_reason_is_not_just_dead():
+    """The root cause outranks its consequence, in whatever order they stand."""
+    tail = ["EngineDeadError", "ValueError: No available memory for the cache blocks", "EngineDeadError"]
+    assert classify(Ending(1, None, tail)).cause == "kv-too-small"
+
+
+def test_colours_and_length_do_not_matter():
+    """Terminal colours are ignored and a long line is cut."""
+    record = classify(Ending(1, None, ["\x1b[31mSafetensorError: " + "x" * 5000 + "\x1b[0m"]))
+    assert record.cause == "bad-weights"
+    assert len(record.text) == 400
+
+
+def test_every_rule_has_a_pattern_that_fills_its_sentence():
+    """A rule that could not be worded would fail at the worst moment."""
+    import re
+
+    for rule in RULES:
+        groups = re.compile(rule.pattern).groups
+        assert rule.text.format(*["x"] * groups)
