@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
 from aiohttp import web
-from pydantic import BaseModel, ValidationError
 
 from genesisd.clock import Clock
-from genesisd.control import listen, messages, streams, wire
+from genesisd.control import listen, messages, requests, streams, wire
 from genesisd.control.peers import check_peer
 from genesisd.control.ports import Api, Peer, WaitTimeoutError
 from genesisd.control.protocol import (
@@ -21,38 +19,16 @@ from genesisd.control.protocol import (
     HTTP_STATUS,
     MAX_BODY,
     PROTOCOL_HEADER,
-    PROTOCOL_MAX,
-    PROTOCOL_MIN,
 )
 from genesisd.control.views import EventView, WorkerView
-from genesisd.errors import GenesisError, UnavailableError
+from genesisd.errors import GenesisError
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Body = TypeVar("Body", bound=BaseModel)
 Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
 _PEER = web.RequestKey("peer", Peer)
-_RANGE = f"{PROTOCOL_MIN}-{PROTOCOL_MAX}"
 _MOST_LINES = 100_000
-
-
-class UsageError(GenesisError):
-    """A request that makes no sense."""
-
-    code = "usage"
-
-
-class ProtocolError(GenesisError):
-    """The client speaks a protocol version that this daemon does not."""
-
-    code = "protocol"
-
-
-class TooLargeError(GenesisError):
-    """A request body above the limit."""
-
-    code = "too_large"
 
 
 class ControlServer:
@@ -138,15 +114,15 @@ class ControlServer:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
-            request[_PEER] = check_peer(_connection(request), self._group)
-            _check_protocol(request)
+            request[_PEER] = check_peer(requests.connection_of(request), self._group)
+            requests.check_protocol(request)
             return await handler(request)
         except GenesisError as problem:
             return _refusal(problem)
         except TimeoutError:
             return _refusal(WaitTimeoutError("the daemon did not finish in time", hint="genesisctl status"))
         except web.HTTPException as problem:
-            return _refusal(_from_http(problem), problem.status)
+            return _refusal(requests.from_http(problem), problem.status)
         except ConnectionError:
             raise
         except Exception:  # noqa: BLE001 - one bad request must not take the socket down; it is logged with its trace
@@ -194,30 +170,32 @@ class ControlServer:
             return _json(wire.pins(await self._api.pins()))
 
     async def _check_config(self, request: web.Request) -> web.Response:
-        body = await self._body(request, messages.ConfigCheckRequest)
+        body = await requests.read_body(request, messages.ConfigCheckRequest, self._deadline)
         async with asyncio.timeout(self._deadline):
             return _json(wire.config_check(await self._api.check_config(body.path)))
 
     async def _logs(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"]
         self._api.worker(name)
-        count = _number(request, "lines", 100, _MOST_LINES)
-        lines = self._api.logs(name, int(count), follow=_flag(request, "follow"))
+        count = requests.number(request, "lines", 100, _MOST_LINES)
+        lines = self._api.logs(name, int(count), follow=requests.flag(request, "follow"))
         return await self._stream(request, _each(lines, wire.log_line))
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         worker = request.query.get("worker")
         if worker is not None:
             self._api.worker(worker)
-        since = _number(request, "since", 0, 1e12) if "since" in request.query else None
-        events: AsyncIterator[EventView] = self._api.events(since, follow=_flag(request, "follow"), worker=worker)
+        since = requests.number(request, "since", 0, 1e12) if "since" in request.query else None
+        events: AsyncIterator[EventView] = self._api.events(
+            since, follow=requests.flag(request, "follow"), worker=worker
+        )
         return await self._stream(request, _each(events, wire.event))
 
     # --- ordering ---------------------------------------------------------------------------------------------
 
     async def _verb(self, request: web.Request) -> web.Response:
         name, verb, peer = request.match_info["name"], request.match_info["verb"], request[_PEER]
-        body = await self._body(request, messages.VerbRequest)
+        body = await requests.read_body(request, messages.VerbRequest, self._deadline)
         match verb:
             case "start" | "drain" | "reset":
                 order = getattr(self._api, verb)(name, peer)
@@ -226,7 +204,7 @@ class ControlServer:
         return self._one(await self._act(order))
 
     async def _wait(self, request: web.Request) -> web.Response:
-        body = await self._body(request, messages.WaitRequest)
+        body = await requests.read_body(request, messages.WaitRequest, self._deadline)
         name = request.match_info["name"]
         return self._one(await self._api.wait_for(name, frozenset(body.phases), body.timeout))
 
@@ -234,7 +212,7 @@ class ControlServer:
         return _json(wire.reload(await self._act(self._api.reload(request[_PEER]))))
 
     async def _shutdown(self, request: web.Request) -> web.Response:
-        body = await self._body(request, messages.ShutdownRequest)
+        body = await requests.read_body(request, messages.ShutdownRequest, self._deadline)
         await self._act(self._api.shutdown(request[_PEER], drain=body.drain))
         return _json(wire.shutdown(drain=body.drain), status=202)
 
@@ -242,16 +220,6 @@ class ControlServer:
 
     def _one(self, view: WorkerView) -> web.Response:
         return _json(wire.worker(view, self._texts, self._clock.monotonic()))
-
-    async def _body(self, request: web.Request, model: type[Body]) -> Body:
-        async with asyncio.timeout(self._deadline):
-            text = await request.read()
-        try:
-            return model.model_validate_json(text or b"{}")
-        except ValidationError as problem:
-            first = problem.errors(include_url=False, include_context=False)[0]
-            field = ".".join(map(str, first["loc"]))
-            raise UsageError(f"bad request body: {field or 'body'}: {first['msg']}", field=field) from None
 
 
 async def _each(items: AsyncIterator[Any], text: Callable[[Any], str]) -> AsyncIterator[str]:
@@ -264,28 +232,8 @@ async def _each(items: AsyncIterator[Any], text: Callable[[Any], str]) -> AsyncI
             await close()
 
 
-def _connection(request: web.Request) -> socket.socket:
-    if request.transport is None:
-        raise UnavailableError("the connection is gone")
-    found: socket.socket = request.transport.get_extra_info("socket")
-    return found
-
-
-def _check_protocol(request: web.Request) -> None:
-    spoken = request.headers.get(PROTOCOL_HEADER)
-    if spoken is None:
-        return
-    if not spoken.isdecimal() or not PROTOCOL_MIN <= int(spoken) <= PROTOCOL_MAX:
-        raise ProtocolError(
-            f"this daemon speaks control protocol {_RANGE}, not {spoken}",
-            hint="use the genesisctl that came with the daemon",
-            min=PROTOCOL_MIN,
-            max=PROTOCOL_MAX,
-        )
-
-
 async def _stamp(_request: web.Request, response: web.StreamResponse) -> None:
-    response.headers[PROTOCOL_HEADER] = _RANGE
+    response.headers[PROTOCOL_HEADER] = requests.RANGE
 
 
 def _json(text: str, status: int = 200) -> web.Response:
@@ -294,37 +242,3 @@ def _json(text: str, status: int = 200) -> web.Response:
 
 def _refusal(problem: GenesisError, status: int | None = None) -> web.Response:
     return _json(wire.error(problem), status or HTTP_STATUS.get(problem.code, 500))
-
-
-def _from_http(problem: web.HTTPException) -> GenesisError:
-    match problem.status:
-        case 404:
-            return UsageError("no such address in the control API", hint="see docs/control-api.md")
-        case 405:
-            return UsageError("this address does not take that method", hint="see docs/control-api.md")
-        case 413:
-            return TooLargeError(f"the request body is larger than {MAX_BODY} bytes")
-        case _:
-            return UsageError(problem.reason)
-
-
-def _flag(request: web.Request, name: str) -> bool:
-    value = request.query.get(name, "0").lower()
-    if value in {"1", "true", "yes", ""}:
-        return True
-    if value in {"0", "false", "no"}:
-        return False
-    raise UsageError(f"{name} must be 0 or 1, not {value!r}")
-
-
-def _number(request: web.Request, name: str, default: float, most: float) -> float:
-    value = request.query.get(name)
-    if value is None:
-        return default
-    try:
-        number = float(value)
-    except ValueError:
-        raise UsageError(f"{name} must be a number, not {value!r}") from None
-    if not 0 <= number <= most:
-        raise UsageError(f"{name} must be between 0 and {most:g}, not {value}")
-    return number

@@ -172,9 +172,10 @@ async def test_a_bug_in_the_daemon_is_an_answer_too(http, api, caplog) -> None:
         assert answer.status == 200
 
 
-async def test_refuses_a_foreign_protocol(http) -> None:
+@pytest.mark.parametrize("version", ["9", "0", "-1", "one", "9" * 5000])
+async def test_refuses_a_foreign_protocol(http, version) -> None:
     """A client of another protocol version is told which versions would do."""
-    async with http.get("/v1/status", headers={"Genesisd-Protocol": "9"}) as answer:
+    async with http.get("/v1/status", headers={"Genesisd-Protocol": version}) as answer:
         told = await answer.json()
         assert (answer.status, told["error"]["code"]) == (400, "protocol")
         assert told["error"]["fields"] == {"min": 1, "max": 1}
