@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
+    from genesisd.pins.progress import Progress, Report
+
 _STATUS: dict[type[GenesisError], int] = {
     ConfigError: 2,
     ConflictError: 5,
@@ -42,16 +44,43 @@ class Interrupted(BaseException):
         self.number = number
 
 
+class _Signals:
+    """SIGINT, SIGTERM and SIGHUP as an Interrupted, once."""
+
+    _numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def __init__(self) -> None:
+        self._came: int | None = None
+        for number in self._numbers:
+            signal.signal(number, self._interrupt)
+
+    def _interrupt(self, number: int, _frame: FrameType | None) -> NoReturn:
+        # Once is enough: a second Ctrl-C must not cut the ending of pip short.
+        for other in self._numbers:
+            signal.signal(other, signal.SIG_IGN)
+        self._came = number
+        raise Interrupted(number)
+
+    def checked(self, report: Report) -> Report:
+        """``report``, which raises again what Python swallowed because it was raised inside a finalizer."""
+
+        def told(progress: Progress) -> None:
+            if self._came is not None:
+                raise Interrupted(self._came)
+            report(progress)
+
+        return told
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Build one pin; returns the exit status."""
     asked = _parser().parse_args(argv)
     show: Show = JsonShow(sys.stdout) if asked.progress == "json" else HumanShow(sys.stdout)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    signals = _Signals()
     with show:
         try:
             pin = find_pin(load_pins(asked.pinsfile), asked.id)
-            show.built(build(pin, asked.cache.expanduser(), show.progress))
+            show.built(build(pin, asked.cache.expanduser(), signals.checked(show.progress)))
         except GenesisError as error:
             show.failed(error)
             return _STATUS.get(type(error), 1)
@@ -59,13 +88,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             show.interrupted(signal.Signals(interrupted.number))
             return 128 + interrupted.number
     return 0
-
-
-def _interrupt(number: int, _frame: FrameType | None) -> NoReturn:
-    # Once is enough: a second Ctrl-C must not cut the ending of pip short.
-    for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(other, signal.SIG_IGN)
-    raise Interrupted(number)
 
 
 def _parser() -> argparse.ArgumentParser:

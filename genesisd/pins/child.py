@@ -23,6 +23,7 @@ GRACE = 5.0
 _KEPT_LINES = 4000
 _TICK = 1.0
 _PR_SET_PDEATHSIG = 1
+_ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -43,18 +44,16 @@ def run(
     on_tick: Callable[[], None] = lambda: None,
 ) -> Ended:
     """Run ``argv``; ``keep_fd`` stays open in it. ``on_tick`` is called about once a second meanwhile."""
-    child = subprocess.Popen(
-        argv,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        pass_fds=() if keep_fd is None else (keep_fd,),
-        preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509 - the builder has no other threads
-    )
     lines: deque[str] = deque(maxlen=_KEPT_LINES)
+    # No signal handler may run while forking: what it raises is lost in Python's fork hooks, or loses the child.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
+        child = _start(argv, env, keep_fd, before)
+    except BaseException:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        raise
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         with child.stdout as output:  # type: ignore[union-attr]
             for line in _lines(output, on_tick):
                 lines.append(line)
@@ -65,8 +64,24 @@ def run(
         raise
 
 
-def _die_with(parent: int) -> Callable[[], None]:
+def _start(
+    argv: Sequence[str], env: Mapping[str, str], keep_fd: int | None, mask: set[int | signal.Signals]
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        argv,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        pass_fds=() if keep_fd is None else (keep_fd,),
+        preexec_fn=_prepare(os.getpid(), mask),  # noqa: PLW1509 - the builder has no other threads
+    )
+
+
+def _prepare(parent: int, mask: set[int | signal.Signals]) -> Callable[[], None]:
     def in_child() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:  # it died before the line above
             os._exit(127)
