@@ -8,7 +8,8 @@ import json
 import aiohttp
 
 from genesisd.probes.completion import model_name
-from genesisd.probes.http_client import read
+from genesisd.probes.http_client import blame, read
+from genesisd.probes.model import Verdict
 from genesisd.probes.ports import Target
 from genesisd.probes.progress import Canary
 
@@ -52,7 +53,8 @@ class CanaryCage:
                 raw = await read(answer, 1 << 16)
                 whole = answer.status == 200 and bool(json.loads(raw).get("choices"))
                 return Canary.ANSWERED if whole else Canary.REFUSED
-        except (aiohttp.ClientError, OSError):
-            return Canary.UNREACHABLE
+        except (aiohttp.ClientError, OSError) as error:
+            ours = blame(error, target.base_url).verdict is Verdict.UNKNOWN
+            return Canary.NONE if ours else Canary.UNREACHABLE
         except (ValueError, AttributeError):
             return Canary.REFUSED

@@ -166,11 +166,10 @@ class Watch:
 
     def _vitals(self) -> vitals.Vitals | None:
         try:
-            members = self.target.members()
+            return vitals.take(self.target.members(), self.target.log_path, self.clock.monotonic())
         except Exception:  # noqa: BLE001 - a start must not lose its probes because nobody could list the tree
             self.errors += 1
             return None
-        return vitals.take(members, self.target.log_path, self.clock.monotonic())
 
 
 async def _first_or_all(tasks: Sequence[asyncio.Task[None]], finite: Sequence[asyncio.Task[None]]) -> None:

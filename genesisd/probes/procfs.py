@@ -1,4 +1,8 @@
-"""The few things of /proc that probes read. Nothing here raises for a process that is gone."""
+"""The few things of /proc that probes read.
+
+A process that is gone is no error. Anything else is raised: a daemon that is out of descriptors must not take its
+workers for dead.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+_GONE = (FileNotFoundError, ProcessLookupError)
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -32,7 +37,7 @@ def stat(pid: int) -> Stat | None:
     """The process, or None if there is none."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
+    except _GONE:
         return None
     cpu = (int(fields[11]) + int(fields[12])) * _TICK
     return Stat(pid, fields[0].decode(), int(fields[19]), cpu, int(fields[21]) * _PAGE)
@@ -42,7 +47,7 @@ def title(pid: int) -> str:
     """The command line with spaces; '' for a zombie or a process that is gone."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
-    except OSError:
+    except _GONE:
         return ""
 
 
@@ -57,7 +62,7 @@ def socket_inodes(pid: int) -> set[int]:
     try:
         for one in Path(f"/proc/{pid}/fd").iterdir():
             found |= _socket(one)
-    except (FileNotFoundError, ProcessLookupError):
+    except _GONE:
         pass  # it is gone, and what it held as well
     return found
 
@@ -65,6 +70,6 @@ def socket_inodes(pid: int) -> set[int]:
 def _socket(descriptor: Path) -> set[int]:
     try:
         name = descriptor.readlink().name
-    except (FileNotFoundError, ProcessLookupError):
+    except _GONE:
         return set()
     return {int(name[8:-1])} if name.startswith("socket:[") else set()

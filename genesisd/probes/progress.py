@@ -32,6 +32,7 @@ class Look:
     Attributes:
         values: /metrics, or None if it could not be read.
         unanswered: requests that the front or /load says are owed an answer.
+        certain: the front says so; /load also counts answers that a client does not read.
         owed_for: seconds that the oldest of them is known to wait.
         answered: the front's count of completed requests, or None.
         canary: the newest canary's standing; ``canary_age`` is the seconds since it was sent.
@@ -41,6 +42,7 @@ class Look:
     at: float
     values: Values | None = None
     unanswered: int = 0
+    certain: bool = False
     owed_for: float = 0.0
     answered: int | None = None
     canary: Canary = Canary.NONE
@@ -149,8 +151,11 @@ def decide(history: History, now: float, window: Window) -> Decision:
     last, length = history.last, window.seconds(history)
     if last is None:
         return Decision(Verdict.UNKNOWN, "not looked yet")
-    if history.still >= length and _convicts(history, last, length):
-        return Decision(Verdict.FAILURE, _charge(history, last, length))
+    if history.still >= length:
+        charge = _charge(history, last, length)
+        if _convicts(history, last, length):
+            return Decision(Verdict.FAILURE, charge)
+        return Decision(Verdict.UNKNOWN, f"{charge}; no fresh canary has confirmed it")
     if last.values is None:
         return Decision(Verdict.UNKNOWN, "/metrics could not be read")
     if history.still > 0:
@@ -179,10 +184,10 @@ def _fresh(history: History, last: Look) -> bool:
 def _convicts(history: History, last: Look, length: float) -> bool:
     if last.canary is Canary.WAITING:
         return _fresh(history, last) and last.canary_age >= length / 2
-    return last.canary is Canary.UNREACHABLE or (last.canary is Canary.REFUSED and last.unanswered > 0)
+    return last.canary is Canary.UNREACHABLE or (last.canary is Canary.REFUSED and last.certain and last.unanswered > 0)
 
 
 def _charge(history: History, last: Look, length: float) -> str:
-    whom = f"{last.unanswered} requests and a canary" if last.unanswered else "a canary"
+    whom = f"{last.unanswered} requests" if last.unanswered else "a canary"
     blind = "; /metrics does not answer either" if last.values is None else ""
     return f"nothing moved for {history.still:.1f} s (limit {length:.1f} s) while {whom} waited{blind}"

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import resource
 import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ from tests.helpers.listening import Ear
 pytestmark = pytest.mark.process
 
 PROGRESS = ProgressProbe(period=0.1, window=1.0, warmup=1.0, canary_period=0.15, timeout=2)
-GENERATION = GenerationProbe(period=0.2, timeout=1.0, failures=2)
+GENERATION = GenerationProbe(period=0.2, timeout=2.0, failures=2)
 FAST = ProbesSpec(
     startup=(HttpProbe(period=0.05, timeout=2, failures=1),),
     readiness=(PortOwnerProbe(period=0.2), GENERATION),
@@ -50,13 +51,15 @@ def target(fake: Fake, **more: Any) -> Target:
 
 
 @contextlib.asynccontextmanager
-async def watching(fake: Fake, session: aiohttp.ClientSession, spec: ProbesSpec, **more: Any) -> AsyncIterator[Ear]:
+async def watching(
+    fake: Fake, session: aiohttp.ClientSession, spec: ProbesSpec, blind: bool = False, **more: Any
+) -> AsyncIterator[Ear]:
     ear = Ear()
     watch = Watch(target(fake, **more), spec, ear, session)
     watch.start()
     try:
         yield ear
-        assert watch.errors == 0
+        assert watch.errors == 0 or blind
     finally:
         await watch.close()
 
@@ -129,7 +132,7 @@ async def test_t2_half_alive_start(fake: Fake, session: aiohttp.ClientSession) -
     async with watching(fake, session, FAST.model_copy(update={"liveness": ()})) as ear:
         _, ok, summary = await ear.hears("ready")
         assert not ok
-        assert "generation: no whole answer within 1 s" in summary
+        assert "generation: no whole answer within 2 s" in summary
         assert ear.heard("started")
 
 
@@ -149,7 +152,7 @@ async def test_t4_stale_gauges_on_an_idle_engine(fake: Fake, session: aiohttp.Cl
         fake.faults(running=106, freeze_counters=True)
         await ear.asks("progress", 40)
         assert not ear.heard("dead")
-        assert [one[1] for one in ear.said if one[0] == "ready"] == [True]
+        assert [one for one in ear.said if one[:2] == ("ready", False)] == []
 
 
 @pytest.mark.parametrize("fake", [("--max-num-seqs", "1", "--token-delay", "0.05")], indirect=True)
@@ -162,7 +165,7 @@ async def test_t5_saturated_engine(fake: Fake, session: aiohttp.ClientSession) -
             await ear.asks("generation", 3)
             await ear.asks("progress", 20)
         assert not ear.heard("dead")
-        assert [one[1] for one in ear.said if one[0] == "ready"] == [True]
+        assert [one for one in ear.said if one[:2] == ("ready", False)] == []
         assert any(one.evidence.get("busy") for one in ear.of("generation"))
 
 
@@ -170,11 +173,11 @@ async def test_t6_long_prefill(fake: Fake, session: aiohttp.ClientSession) -> No
     """A lone prefill far longer than the window, which moves only the KV gauge, is left alone."""
     async with watching(fake, session, FAST) as ear:
         await ear.hears("ready", True)
-        fake.faults(prefill_seconds=6)
+        fake.faults(prefill_seconds=8)
         async with asking(fake, session, "word " * 100, max_tokens=1) as answer:
             assert await answer == 200
         assert not ear.heard("dead")
-        assert [one[1] for one in ear.said if one[0] == "ready"] == [True]
+        assert [one for one in ear.said if one[:2] == ("ready", False)] == []
         assert any(one.evidence["canary"] == "waiting" for one in ear.of("progress"))
 
 
@@ -247,6 +250,24 @@ async def test_refused_canary_convicts_only_with_users_waiting(fake: Fake, sessi
         assert not ear.heard("dead")
         waiting = 1
         await ear.hears("dead")
+
+
+async def test_a_daemon_without_descriptors_blames_nobody(fake: Fake, session: aiohttp.ClientSession) -> None:
+    """Out of descriptors this side cannot ask: every probe is unknown, for longer than the window."""
+    async with watching(fake, session, FAST, blind=True) as ear:
+        await ear.hears("ready", True)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            before = len(ear.outcomes)
+            await asyncio.sleep(0.1)
+            await ear.asks("progress", 25)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        blind = ear.outcomes[before + 5 :]
+        assert {kind for _, kind, _ in blind} >= {"process", "port-owner", "progress"}
+        assert Verdict.FAILURE not in {outcome.verdict for _, _, outcome in blind}
+        assert not ear.heard("dead")
 
 
 async def test_a_stranger_on_the_port_is_named(tmp_path: Path, session: aiohttp.ClientSession) -> None:

@@ -5,13 +5,18 @@ An orphan of an earlier life, or a stranger that shares the port by SO_REUSEPORT
 
 from __future__ import annotations
 
+import asyncio
+
 import aiohttp
 
 from genesisd.probes import procfs, sockets
-from genesisd.probes.model import Outcome, failure, success, unknown
+from genesisd.probes.model import Outcome, Verdict, failure, success, unknown
 from genesisd.probes.ports import Target
 from genesisd.probes.sockets import Listening
 from genesisd.probes.spec import PortOwnerProbe
+
+_CONFIRM = 0.2
+"""Seconds between the looks: a process may be forking or handing its socket over."""
 
 
 class PortOwner:
@@ -21,7 +26,14 @@ class PortOwner:
         self._timeout = spec.timeout
 
     async def ask(self, target: Target, now: float) -> Outcome:  # noqa: ARG002 - the port's signature
-        """Match the port's listening sockets with what the tree's processes hold."""
+        """Match the port's listening sockets with what the tree's processes hold; a failure is looked at twice."""
+        found = self._look(target)
+        if found.verdict is not Verdict.FAILURE:
+            return found
+        await asyncio.sleep(_CONFIRM)
+        return self._look(target)
+
+    def _look(self, target: Target) -> Outcome:
         try:
             found = sockets.listeners(target.leader, target.host, target.port)
         except OSError as error:

@@ -15,6 +15,8 @@ from genesisd.probes.spec import ProcessProbe
 
 _ENGINE = re.compile(r"^\S*::(EngineCore|Worker|DPCoordinator|APIServer)")
 """vLLM's process titles. Anything else in the tree (a compiler, the resource tracker) may come and go."""
+_NOTE_PERIOD = 10.0
+"""Seconds between two looks for new engine processes: listing the tree reads all of /proc."""
 _CONFIRM = 0.2
 """Seconds between two looks at a bad sign: SIGSTOP and SIGCONT in one breath is not a fault."""
 
@@ -24,9 +26,13 @@ class Process:
 
     def __init__(self, spec: ProcessProbe, session: aiohttp.ClientSession) -> None:  # noqa: ARG002 - one signature
         self._seen: dict[int, tuple[int, str]] = {}
+        self._noted_at = -_NOTE_PERIOD
 
-    async def ask(self, target: Target, now: float) -> Outcome:  # noqa: ARG002 - the port's signature
+    async def ask(self, target: Target, now: float) -> Outcome:
         """Look, and look again before saying that something is wrong."""
+        if now - self._noted_at >= _NOTE_PERIOD or not self._seen:
+            self._noted_at = now
+            self._note(target)
         found = self._look(target)
         if found.verdict is not Verdict.FAILURE:
             return found
@@ -44,7 +50,6 @@ class Process:
         leader = procfs.stat(target.leader)
         if leader is None:
             return _bad(target.leader, "leader", "is gone")
-        self._note(target)
         members = {target.leader: "leader"} | {pid: title for pid, (_, title) in self._seen.items()}
         for pid, name in members.items():
             now = procfs.stat(pid)

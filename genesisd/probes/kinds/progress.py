@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from genesisd.probes import metrics
 from genesisd.probes.canary import CanaryCage
 from genesisd.probes.http_client import get
 from genesisd.probes.model import Outcome, Verdict, unknown
-from genesisd.probes.ports import Target, Traffic
+from genesisd.probes.ports import Target
 from genesisd.probes.progress import Canary, History, Look, Window, decide, wants_canary
 from genesisd.probes.spec import ProgressProbe
 
@@ -53,26 +53,31 @@ class Progress:
         await self._canary.close()
 
     async def _look(self, target: Target, now: float) -> Look:
-        values, load, traffic = await asyncio.gather(
-            self._soon(self._values(target)), self._soon(self._load(target)), self._soon(target.traffic())
-        )
+        values, look = await asyncio.gather(self._soon(lambda: self._values(target)), self._owed(target, Look(at=now)))
         own, self._own = self._own, False
         standing = self._canary.standing()
         age = now - self._canary.sent_at if standing is not Canary.NONE else 0.0
-        look = Look(at=now, values=values, canary=standing, canary_age=age, own=own)
-        return _with_requests(look, traffic, load)
+        return replace(look, values=values, canary=standing, canary_age=age, own=own)
 
-    async def _soon(self, question: Awaitable[T | None]) -> T | None:
+    async def _owed(self, target: Target, look: Look) -> Look:
+        """What is owed to users, by the front's word; without a front by /load, which counts probes as well."""
+        traffic = await self._soon(target.traffic)
+        if traffic is None:
+            return replace(look, unanswered=await self._soon(lambda: self._load(target)) or 0)
+        waited = traffic.oldest_unanswered if traffic.unanswered else 0.0
+        return replace(look, unanswered=traffic.unanswered, certain=True, owed_for=waited, answered=traffic.answered)
+
+    async def _soon(self, question: Callable[[], Awaitable[T | None]]) -> T | None:
         try:
-            async with asyncio.timeout(0.8 * self._spec.timeout):
-                return await question
+            async with asyncio.timeout(0.4 * self._spec.timeout):
+                return await question()
         except (aiohttp.ClientError, OSError, ValueError):  # TimeoutError is an OSError
             return None
 
     async def _values(self, target: Target) -> metrics.Values | None:
         url, limit = f"{target.base_url}/metrics", self._spec.response_limit
         status, body = await get(self._session, url, target.headers, limit)
-        return metrics.parse(body) if status == 200 else None
+        return metrics.parse(body) if status == 200 and len(body) < limit else None  # a part has wrong sums
 
     async def _load(self, target: Target) -> int | None:
         status, body = await get(self._session, f"{target.base_url}/load", target.headers, 4096)
@@ -90,16 +95,3 @@ class Progress:
             "metrics": history.values.as_evidence() if history.values else None,
             "metrics_readable": look.values is not None,
         }
-
-
-def _with_requests(look: Look, traffic: Traffic | None, load: int | None) -> Look:
-    """What is owed to users. /load counts the canary and other probes too, so alone it weighs little."""
-    owed = load or 0
-    if traffic is None:
-        return replace(look, unanswered=owed)
-    return replace(
-        look,
-        unanswered=max(traffic.unanswered, owed),
-        owed_for=traffic.oldest_unanswered if traffic.unanswered else 0.0,
-        answered=traffic.answered,
-    )
