@@ -356,7 +356,7 @@ async def test_no_descriptor_leaks(tmp_path):
                 await mine.hold("w")
             await asyncio.gather(*(visit(n) for n in range(50)))
         await until(nobody)
-        await until(lambda: descriptors() == before)
+        await until(lambda: descriptors() <= before)  # one of the first visit may still be closing
 
 
 async def test_release_in_the_middle_of_a_replacement(tmp_path):
