@@ -39,6 +39,10 @@ KINDS: dict[str, EventKind] = {
     "pin_built": EventKind(),
     "pin_failed": EventKind("error"),
     "store_error": EventKind("error"),
+    "front_started": EventKind(),
+    "front_adopted": EventKind(),
+    "front_lost": EventKind("warning"),
+    "front_failed": EventKind("error"),
     "front_restarted": EventKind("warning"),
 }
 OTHER = EventKind()

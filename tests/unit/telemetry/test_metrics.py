@@ -225,6 +225,8 @@ def test_every_cause_that_classify_knows_has_a_label():
 def test_every_event_that_the_daemon_tells_is_in_the_list():
     """An unlisted kind would be counted as ``other``."""
     sources = "".join(file.read_text() for file in (REPO / "genesisd").rglob("*.py") if file.name != "events.py")
+    fronts = {kind.replace("-", "_") for kind in re.findall(r'"(front-(?:started|adopted|lost|failed))"', sources)}
+    assert fronts <= set(KINDS)
     assert set(re.findall(r'(?:emit|Tell)\(\s*"(\w+)"', sources)) <= set(KINDS)
 
 
