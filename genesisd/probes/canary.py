@@ -20,6 +20,7 @@ class CanaryCage:
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self._session = session
         self._task: asyncio.Task[Canary] | None = None
+        self._model: str | None = None
         self.sent_at = 0.0
 
     def standing(self) -> Canary:
@@ -46,8 +47,8 @@ class CanaryCage:
 
     async def _fly(self, target: Target) -> Canary:
         try:
-            model = await model_name(self._session, target)
-            body = {"model": model, "prompt": "Hi", "max_tokens": 1, "temperature": 0}
+            self._model = self._model or await model_name(self._session, target)
+            body = {"model": self._model, "prompt": "Hi", "max_tokens": 1, "temperature": 0}
             url = f"{target.base_url}/v1/completions"
             async with self._session.post(url, json=body, headers=target.headers) as answer:
                 raw = await read(answer, 1 << 16)
