@@ -109,6 +109,34 @@ async def test_many_saves_at_once_all_return(path):
     store.close()
 
 
+async def test_damage_that_is_met_while_running_replaces_the_file(path):
+    """The workers' newest states are written into the new file; the damaged one is kept, and it is told."""
+    await fill(path, 5)
+    store = Store.open(path)
+    for _ in range(4000):  # more than SQLite keeps in its memory
+        store.journal.append(1.0, "k", None, None, {"pad": "x" * 1000})
+    store.close()
+    store = Store.open(path)
+    problems = []
+    store.on_problem = problems.append
+    await store.workers.save("live", WorkerState(incarnation=7))
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(random.Random(4).randbytes(size - 4096))
+    await store.journal.query(limit=10_000)
+    assert [problem.code for problem in problems] == ["damaged"]
+    assert Path(problems[0].path).exists()
+    await store.workers.save("later", WorkerState(incarnation=8))
+    store.journal.append(1.0, "after", None, None, {})
+    assert [one.kind for one in await store.journal.query()] == ["after"]
+    store.close()
+    store = Store.open(path)
+    assert store.problems == []
+    assert set(store.workers.load()) == {"live", "later", "w0", "w1", "w2", "w3", "w4"}
+    store.close()
+
+
 async def test_what_can_never_be_written_holds_up_nothing(path):
     """A number beyond 64 bits, and bytes that are no text: dropped or mended, counted, and the rest is kept."""
     store = Store.open(path)
