@@ -133,13 +133,25 @@ def children_of(pid: int) -> list[int]:
 
 def descendants() -> list[int]:
     """Everything below this process, parents first."""
+    listed = os.path.exists(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+    table = {} if listed else children_by_parent()
     found: list[int] = []
-    queue = children_of(os.getpid())
+    queue = [os.getpid()]
     while queue:
         pid = queue.pop()
         found.append(pid)
-        queue += children_of(pid)
-    return found
+        queue += children_of(pid) if listed else table.get(pid, [])
+    return found[1:]
+
+
+def children_by_parent() -> dict[int, list[int]]:
+    """The same from the whole process table, for kernels without CONFIG_PROC_CHILDREN."""
+    table: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        fields = stat_fields(int(name)) if name.isdigit() else []
+        if len(fields) > 1:
+            table.setdefault(int(fields[1]), []).append(int(name))
+    return table
 
 
 def marked(leader: int, start: int, token: bytes) -> list[int]:
@@ -815,7 +827,7 @@ class Shim:
             self.sweep = None
             self._swept(life, 0)
             return
-        if now >= sweep.bound and alive != sweep.reported and not life.alive:
+        if now >= sweep.bound and alive != sweep.reported:
             sweep.reported = alive
             self._swept(life, max(alive, 1))
         sweep.due = now + sweep.pause

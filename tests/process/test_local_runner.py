@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from genesisd.supervisor.identity import process_ref, signal_exactly
-from genesisd.supervisor.model import Exited, ShimLost
+from genesisd.supervisor.model import Exited, ShimLost, Swept
 from genesisd.supervisor.ports import SpawnError
 from genesisd.supervisor.runners.paths import WorkerPaths
 from tests.helpers.keeper import Place, Reports, alive, eventually
@@ -347,3 +347,34 @@ async def test_members_of_a_tree_in_a_cgroup_cannot_leave_it(place):
     await reports.end_of(1)
     assert not group.exists()
     assert reports.of(Exited)
+
+
+@pytest.mark.parametrize("with_shim", [True, False], ids=["shim", "no shim"])
+async def test_a_process_that_cannot_be_killed_is_reported_and_blocks_the_next_spawn(place, with_shim):
+    """A member that hangs in the kernel: survivors are told after the bound, and its end when it comes."""
+    freezer = Path("/sys/fs/cgroup/freezer")
+    if os.geteuid() or not os.access(freezer / "cgroup.procs", os.W_OK):
+        pytest.skip("only a version 1 freezer makes a process that SIGKILL does not end")
+    runner, reports = place.runner(), Reports()
+    life = await runner.spawn(place.launch(1, "--shapes", "setsid"), reports)
+    stuck = (await place.pids())[1]
+    ice = freezer / f"genesis-test-{os.getpid()}"
+    ice.mkdir()
+    try:
+        (ice / "cgroup.procs").write_text(str(stuck))
+        (ice / "freezer.state").write_text("FROZEN")
+        if not with_shim:
+            os.kill(place.shim_pid(), signal.SIGKILL)
+            await reports.wait(ShimLost, 1)
+        os.kill(life.leader.pid, signal.SIGKILL)
+        assert (await reports.wait(Swept, 1)).survivors == 1
+        assert [type(event) for event in reports.events if type(event) is not ShimLost] == [Exited, Swept]
+        with pytest.raises(SpawnError, match="cannot be killed"):
+            await runner.spawn(place.launch(2), reports)
+        (ice / "freezer.state").write_text("THAWED")
+        await eventually(lambda: reports.of(Swept, 1)[-1].survivors == 0)
+        await runner.spawn(place.launch(2), reports)
+    finally:
+        (ice / "freezer.state").write_text("THAWED")
+        await eventually(lambda: not (ice / "cgroup.procs").read_text())
+        ice.rmdir()

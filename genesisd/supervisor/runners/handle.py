@@ -90,10 +90,12 @@ class Handle:
         """Find the truth about the worker and attach to what lives."""
         async with self._lock:
             self._report = report
-            hello = await self._attach()
-            if hello is None:
-                return await self._adopt_bare()
-            return await self._adopt_from_shim(hello)
+            self._held = []
+            try:
+                hello = await self._attach()
+                return await (self._adopt_bare() if hello is None else self._adopt_from_shim(hello))
+            finally:
+                self._let_events_go()
 
     async def spawn(self, launch: Launch, report: Report) -> Life:
         """Spawn the incarnation. Raises SpawnError."""
@@ -104,15 +106,12 @@ class Handle:
             self._held = []
             try:
                 record = await self._spawn(launch) or await self._spawn(launch)
+                if record is None:
+                    raise SpawnError(f"the shim of {self.worker} went away twice during the spawn", cause="shim")
+                self._take_life(record)
+                return record.life
             finally:
-                held, self._held = self._held, None
-            if record is None:
-                raise SpawnError(f"the shim of {self.worker} went away twice during the spawn", cause="shim")
-            self._take_life(record)
-            loop = asyncio.get_running_loop()
-            for event in held:
-                loop.call_soon(self._on_event, event)
-            return record.life
+                self._let_events_go()
 
     def terminate(self, incarnation: int) -> None:
         """SIGTERM to the leader; the answer of a slow shim is not waited for."""
@@ -206,11 +205,16 @@ class Handle:
         if record is not None:
             self._take_life(record)
             return Found(record.life, shim_alive=True, incarnation=record.incarnation, last_exit=None)
-        await self._reap_orphans()
+        if hello["child"] is not None:
+            # Taking it for nothing would end in the death of a worker that serves.
+            raise UnavailableError(f"the shim of {self.worker} describes its child in words unknown to us")
         if hello["sweeping"]:
             self._record = read_life(self.worker, self.paths.life)
             self._settled.clear()
+            self._let_events_go()
             await self._until_settled(BOUND + 2)
+        else:
+            await self._reap_orphans()
         newest, last = self._last_exit(hello)
         return Found(None, shim_alive=True, incarnation=newest, last_exit=last)
 
@@ -336,6 +340,14 @@ class Handle:
         self._record, self._alive, self._asked, self._clean = record, True, None, False
         self._settled.clear()
 
+    def _let_events_go(self) -> None:
+        """Hand on, after the caller's next step, what came while the truth was still being found."""
+        held, self._held = self._held or [], None
+        for event in held:
+            asyncio.get_running_loop().call_soon(self._on_event, event)
+        if self._link is None and self._record is not None and self._watch is None:
+            self._beside(self._recover())
+
     # --- events of the shim -------------------------------------------------------------------------------------
 
     def _on_event(self, event: Message) -> None:
@@ -420,6 +432,8 @@ class Handle:
             self._reap(record)
 
     def _watch_leader(self, record: LifeRecord) -> None:
+        if self._watch is not None:
+            self._watch.close()
         self._watch = Watch(record.leader, lambda: self._reap(record))
 
     def _reap(self, record: LifeRecord) -> None:
@@ -429,15 +443,14 @@ class Handle:
 
     async def _reap_bare(self, record: LifeRecord) -> None:
         """End a tree without a shim, and tell it as the shim would."""
+        killing = asyncio.ensure_future(kill_tree(record.marks, lambda n: self._swept(record.incarnation, n)))
         try:
-            killing = asyncio.ensure_future(kill_tree(record.marks, lambda n: self._swept(record.incarnation, n)))
-            try:
-                await shims.until_true(lambda: killing.done() or not is_alive(record.leader), BOUND)
-                self._tell_bare_exit(record)
-                await killing
-            finally:
-                killing.cancel()
+            if not await shims.until_true(lambda: killing.done() or not is_alive(record.leader), BOUND):
+                await killing  # the leader itself cannot be killed: it has not exited until it has
+            self._tell_bare_exit(record)
+            await killing
         finally:
+            killing.cancel()
             self._reaping = None
         exits.mark_swept(self.paths.exits, record.incarnation)
         self._swept(record.incarnation, 0)
