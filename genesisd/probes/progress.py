@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from genesisd.probes.metrics import Values, moved
 from genesisd.probes.model import Verdict
@@ -36,7 +37,7 @@ class Look:
         owed_for: seconds that the oldest of them is known to wait.
         answered: the front's count of completed requests, or None.
         canary: the newest canary's standing; ``canary_age`` is the seconds since it was sent.
-        own: a canary began or was withdrawn since the last look, which moves gauges by itself.
+        own: a canary began or was withdrawn since /metrics was last read, which moves gauges by itself.
     """
 
     at: float
@@ -71,6 +72,7 @@ class History:
         still: seconds that nothing moved while something was owed.
         slowest: the longest such stillness that ended in movement: a step of this engine on this machine.
         proven: tokens were made in this life, so that first-use compilation is behind it.
+        doubtful: the window last began again by gauges that the canary itself may have moved.
     """
 
     last: Look | None = None
@@ -80,6 +82,7 @@ class History:
     still: float = 0.0
     slowest: float = 0.0
     proven: bool = False
+    doubtful: bool = False
 
     def seen(self, look: Look, cap: float) -> History:
         """With one more look. A gap of more than ``cap`` seconds since the last one counts for nothing.
@@ -93,7 +96,9 @@ class History:
         stillness = self.still + gap if self.last.owed else min(look.waits, gap)
         if self._moved(look):
             slowest = max(self.slowest, stillness) if self.last.owed else self.slowest
-            return self._noted(look, moved_at=look.at, still=0.0, slowest=slowest)
+            return self._noted(look, moved_at=look.at, still=0.0, slowest=slowest, doubtful=False)
+        if self._may_have_moved(look):
+            return self._noted(look, still=0.0, doubtful=True)
         return self._noted(look, still=stillness if look.owed else 0.0)
 
     def _moved(self, look: Look) -> bool:
@@ -105,7 +110,13 @@ class History:
             return False
         return moved(self.values, look.values, tokens_only=look.own)
 
-    def _noted(self, look: Look, **changes: float) -> History:
+    def _may_have_moved(self, look: Look) -> bool:
+        """Gauges moved as a canary came or went: good for one more window, not for one after each canary."""
+        if not look.own or self.doubtful or look.values is None or self.values is None:
+            return False
+        return moved(self.values, look.values)
+
+    def _noted(self, look: Look, **changes: Any) -> History:
         values = look.values if look.values is not None else self.values
         made = look.canary is Canary.ANSWERED or (values is not None and values.generation > 0)
         return replace(

@@ -54,7 +54,7 @@ class Progress:
 
     async def _look(self, target: Target, now: float) -> Look:
         values, look = await asyncio.gather(self._soon(lambda: self._values(target)), self._owed(target, Look(at=now)))
-        own, self._own = self._own, False
+        own, self._own = self._own, self._own and values is None
         standing = self._canary.standing()
         age = now - self._canary.sent_at if standing is not Canary.NONE else 0.0
         return replace(look, values=values, canary=standing, canary_age=age, own=own)
