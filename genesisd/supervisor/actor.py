@@ -65,6 +65,9 @@ class Observer:
     def spawned(self, worker: str, incarnation: int, pid: int) -> None:
         """A leader lives."""
 
+    def adopted(self, worker: str, incarnation: int, pid: int) -> None:
+        """A new daemon found it alive."""
+
     def trouble(self, worker: str, what: str, error: Exception) -> None:
         """An effect failed; the worker goes on without it."""
 

@@ -94,6 +94,7 @@ class Supervisor:
         first: Event
         if found.life is not None:
             self._adopted[name] = found.life.incarnation
+            self._ports.observer.adopted(name, found.life.incarnation, found.life.leader.pid)
             first = Adopted(now, found.life.incarnation, shim_lost=not found.shim_alive)
         else:
             spawned = found.incarnation >= state.incarnation

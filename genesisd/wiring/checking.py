@@ -17,23 +17,26 @@ def check_file(path: Path) -> ConfigCheckView:
         if config.pins is not None:
             load_pins(config.pins)
     except ConfigError as error:
-        return ConfigCheckView(str(path), (), tuple(map(_fault, _all(error))))
+        return ConfigCheckView(str(path), (), _faults(error))
     return ConfigCheckView(str(path), tuple(config.workers))
 
 
-def _all(error: ConfigError) -> list[ConfigError]:
+def _faults(error: ConfigError) -> tuple[ConfigFault, ...]:
     """A YAML reader finds one fault at a time, the schema all of its own at once."""
     problems = error.fields.get("problems")
-    found = [one for one in problems if isinstance(one, ConfigError)] if isinstance(problems, list | tuple) else []
-    return found or [error]
-
-
-def _fault(error: ConfigError) -> ConfigFault:
-    line, file, field = error.fields.get("line"), error.fields.get("file"), error.fields.get("field")
-    return ConfigFault(
-        message=error.message,
-        file=None if file is None else str(file),
-        line=line if isinstance(line, int) else None,
-        field=None if field is None else str(field),
-        hint=error.hint,
+    if not isinstance(problems, list) or not problems:
+        return (ConfigFault(error.message, _text(error.fields.get("file")), hint=error.hint),)
+    return tuple(
+        ConfigFault(
+            message=f"{error.fields['file']}:{one['line']}: {one['field'] or 'the file'}: {one['problem']}",
+            file=_text(error.fields.get("file")),
+            line=one["line"],
+            field=one["field"],
+            hint=error.hint,
+        )
+        for one in problems
     )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -25,9 +25,8 @@ class History:
             last = self._journal.last
             if since is not None or not follow:
                 limit = RECENT if since is None else MAX_LIMIT
-                for entry in await self._journal.query(worker=worker, limit=limit):
-                    if since is None or entry.at >= since:
-                        yield _past(entry)
+                for entry in await self._journal.query(worker=worker, limit=limit, from_time=since or 0.0):
+                    yield _past(entry)
                     last = max(last, entry.id)
             if not follow:
                 return

@@ -40,6 +40,10 @@ class StateTeller(Observer):
         """A leader lives."""
         self._sink.emit("worker_spawned", worker, incarnation=incarnation, pid=pid)
 
+    def adopted(self, worker: str, incarnation: int, pid: int) -> None:
+        """A new daemon found it alive."""
+        self._sink.emit("worker_adopted", worker, incarnation=incarnation, pid=pid)
+
     def trouble(self, worker: str, what: str, error: Exception) -> None:
         """An effect failed; the worker goes on without it."""
         hint = error.hint if isinstance(error, GenesisError) else None

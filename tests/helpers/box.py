@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -108,11 +109,23 @@ class Box:
 
     def finish(self) -> None:
         """Whatever was done: no worker, shim, front or daemon is left."""
-        if self.process is None:
-            self.start(wait=True)
-        self.ask("shutdown", drain=True)
-        assert self.ended() == 0, self.log.read_text()[-3000:]
-        until(lambda: not self.processes(), 10, "nothing of the box is left")
+        try:
+            if self.process is None:
+                self.start(wait=True)
+            self.ask("shutdown", drain=True)
+            assert self.ended() == 0, self.log.read_text()[-3000:]
+            until(lambda: not self.processes(), 10, "nothing of the box is left")
+        finally:
+            self.clear()
+
+    def clear(self) -> None:
+        """After a failure: end what is left, so that one red test does not make others red."""
+        if self.process is not None:
+            self.process.kill()
+            self.ended()
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     # --- looking ----------------------------------------------------------------------------------------------
 
@@ -155,6 +168,11 @@ class Box:
                     continue
         return found
 
+    def member(self, worker: str, title: str) -> int:
+        """The process of the worker's living tree whose title holds ``title``."""
+        leader = self.worker(worker)["pid"]
+        return next(pid for pid in descendants(leader) if title in command(pid))
+
     def leaders(self, worker: str) -> list[int]:
         """Living leaders of a worker, of whatever incarnation: there must never be two."""
         shims = [pid for pid, text in self.processes().items() if "shim.py" in text and f" {worker} " in f"{text} "]
@@ -166,6 +184,27 @@ class Box:
                 except OSError:
                     continue
         return [pid for pid in found if alive(pid)]
+
+
+def command(pid: int) -> str:
+    """A process's command line."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def descendants(pid: int) -> list[int]:
+    """Children, their children, and so on."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            children = [int(one) for one in (task / "children").read_text().split()]
+        except OSError:
+            continue
+        for child in children:
+            found += [child, *descendants(child)]
+    return found
 
 
 def alive(pid: int) -> bool:
