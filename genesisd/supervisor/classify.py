@@ -89,12 +89,12 @@ RULES = (
     Rule("bad-model", r"(HFValidationError: .+)", "the model was not found: {0}", True, starting=True),
     Rule("bad-model", r"(LocalEntryNotFoundError: .+)", "the model was not found: {0}", True, starting=True),
     Rule("bad-model", r"(RepositoryNotFoundError: .+)", "the model was not found: {0}", True, starting=True),
-    Rule("bad-model", r"(Model architectures .* are not supported.*)", "{0}", True, starting=True),
+    Rule("bad-model", r"(Model architectures .*? are not supported[^.]*)", "{0}", True, starting=True),
     Rule("cuda-oom", r"(CUDA out of memory\..*|CUDA error: out of memory.*)", "the card ran out of memory: {0}"),
     Rule("cuda-error", r"(CUDA error: .+)", "the card failed: {0}"),
     Rule("host-oom", r"(DefaultCPUAllocator: can't allocate memory.*)", "the machine ran out of memory: {0}"),
     Rule("host-oom", r"(MemoryError.*|Cannot allocate memory.*)", "the machine ran out of memory: {0}"),
-    Rule("bad-config", r"(pydantic_core\._pydantic_core\.ValidationError: .+)", "{0}", True, starting=True),
+    Rule("bad-config", r"^\s*(?:\([^)]*\) )?Value error, (.+)", "a setting was refused: {0}", True, starting=True),
     Rule("engine-dead", r"(EngineDeadError.*|engine core exited unexpectedly.*)", "its engine died: {0}"),
 )
 SERVING = re.compile(r"Application startup complete")

@@ -13,6 +13,23 @@ SAMPLES = [
     ("bad-config", True, 2, ["usage: vllm [-h] [-v]", "vllm: error: unrecognized arguments: --no-such-flag"]),
     ("bad-config", True, 2, ["vllm serve: error: argument --port: invalid int value: 'x'"]),
     ("bad-config", True, 1, ["KeyError: 'invalid tool call parser: nosuch (chose from { hermes,mistral })'"]),
+    (
+        "bad-config",
+        True,
+        1,
+        [
+            "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig",
+            "  Value error, User-specified max_model_len (999999) is greater than the derived max_model_len",
+            "    For further information visit https://errors.pydantic.dev/2.14/v/value_error",
+        ],
+    ),
+    (
+        "bad-model",
+        True,
+        1,
+        ["  Value error, Model architectures ['NoSuchModel'] are not supported for now. Supported architectures: x"],
+    ),
+    ("bad-weights", True, 1, ["RuntimeError: Cannot find any model weights with `/models/empty`", CORE_FAILED]),
     ("port-taken", True, 1, ["(APIServer pid=7) OSError: [Errno 98] Address already in use"]),
     ("bad-model", True, 1, ["huggingface_hub.errors.HFValidationError: Repo id must be in the form 'a/b': '/x/y'."]),
     ("bad-model", True, 1, ["huggingface_hub.errors.LocalEntryNotFoundError: Cannot find an appropriate snapshot"]),
