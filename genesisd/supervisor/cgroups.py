@@ -50,7 +50,7 @@ class Cgroups:
             return None
         path = self._workers / f"{worker}-{incarnation}-{self._instance}"
         try:
-            path.mkdir(exist_ok=True)
+            path.mkdir(parents=True, exist_ok=True)
         except OSError:
             return None
         return path
@@ -61,6 +61,12 @@ class Cgroups:
             for folder, _, _ in os.walk(path, topdown=False):
                 with contextlib.suppress(OSError):
                     Path(folder).rmdir()
+
+    def close(self) -> None:
+        """Leave nothing behind, unless workers live on in their groups."""
+        if self._workers is not None:
+            with contextlib.suppress(OSError):
+                self._workers.rmdir()
 
     def sweep(self, worker: str) -> None:
         """Remove what earlier incarnations of a worker left empty."""

@@ -112,6 +112,16 @@ async def test_a_second_spawn_beside_a_live_one_is_refused(runner, place):
     assert runner.life("w1") == life
 
 
+async def test_a_life_that_was_not_adopted_keeps_its_scratch(runner, place):
+    """A daemon that spawns without having looked gets a refusal, and the live worker loses nothing."""
+    await runner.spawn(place.launch(1), Reports())
+    (place.tmp / "in-use").write_text("by the first")
+    await place.drop(runner)
+    with pytest.raises(SpawnError, match="alive"):
+        await place.runner().spawn(place.launch(2), Reports())
+    assert (place.tmp / "in-use").exists()
+
+
 async def test_an_incarnation_is_never_spawned_twice(runner, place):
     """A repeated order is refused, also after the death of the first."""
     reports = Reports()

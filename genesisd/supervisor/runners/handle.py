@@ -270,10 +270,16 @@ class Handle:
                 cause="unkillable",
                 hint="they hang in the kernel (a card or a disk): see 'ps -o pid,stat,wchan'",
             )
-        if self._link is None and await self._attach() is None:
+        if self._link is not None:
+            return
+        hello = await self._attach()
+        if hello is None:
             if not self._clean and (survivors := await self._reap_orphans()):
                 raise SpawnError(f"{survivors} processes of {self.worker} cannot be killed", cause="unkillable")
             await self._start_shim()
+        elif hello["child"] is not None:
+            # Before its scratch folders are emptied under its feet.
+            raise SpawnError(f"a life of {self.worker} that was not adopted is alive", cause="alive")
 
     async def _start_shim(self) -> None:
         if not await self._starter.start(self.paths) or await self._attach() is None:

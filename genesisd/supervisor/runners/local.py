@@ -98,6 +98,7 @@ class LocalRunner:
         await asyncio.gather(*(handle.close() for handle in self._handles.values()))
         self._handles.clear()
         self._starter.close()
+        self._cgroups.close()
 
     def _handle(self, worker: str) -> Handle:
         if worker not in self._handles:

@@ -41,8 +41,11 @@ def test_groups_are_made_and_removed(mount):
     groups = cgroups.Cgroups(mount, "abcd")
     path = groups.make("w1", 7)
     assert path == mount / "workers" / "w1-7-abcd"
+    groups.close()
+    assert path.exists()
     groups.remove(path)
-    assert not path.exists()
+    groups.close()
+    assert not (mount / "workers").exists()
 
 
 def test_a_sweep_takes_the_empty_groups_of_this_worker_only(mount):
