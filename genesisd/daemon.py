@@ -112,6 +112,11 @@ class Daemon:
                 parts.sink.emit("effect_failed", name, effect="front", text=error.message, hint=error.hint)
         await parts.supervisor.start(config.workers, rebooted=known_boot not in {None, boot_id()})
         parts.supervisor.reorder(tuple(config.workers))
+        for name in config.workers:
+            if parts.supervisor.was_adopted(name) and await parts.fingerprints.changed(name):
+                spec = config.workers[name]
+                text = "its configuration changed while no daemon ran"
+                parts.supervisor.change(name, spec, restart=True, text=text)
         for name, state in parts.supervisor.states.items():
             self.metrics.worker_state(name, state)
 
@@ -155,6 +160,7 @@ class Daemon:
         await parts.supervisor.detach()
         await parts.prober.close()
         await parts.engines.close()
+        await parts.fingerprints.close()
         await parts.fronts_link.detach()
         await parts.runner.close()
         parts.cards.close()

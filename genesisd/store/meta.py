@@ -8,9 +8,12 @@ from typing import Any
 
 from genesisd.store.writer import Writer
 
+StoreReadError = sqlite3.Error
+"""What these calls raise, for callers that may not know of SQL."""
+
 
 class Meta:
-    """Raises sqlite3.Error when the disk does not answer, unlike the other tables: callers decide."""
+    """Raises StoreReadError when the disk does not answer, unlike the other tables: callers decide."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer

@@ -18,9 +18,17 @@ class StateTeller(Observer):
         sink: journal, log and streams.
         metrics: the gauges of the state.
         follow: called with (worker, state) after everything was told.
+        born: called with the worker when an incarnation was spawned.
     """
 
-    def __init__(self, sink: EventSink, metrics: Metrics, follow: Callable[[str, WorkerState], None]) -> None:
+    def __init__(
+        self,
+        sink: EventSink,
+        metrics: Metrics,
+        follow: Callable[[str, WorkerState], None],
+        born: Callable[[str], None],
+    ) -> None:
+        self._born = born
         self._sink = sink
         self._metrics = metrics
         self._follow = follow
@@ -38,6 +46,7 @@ class StateTeller(Observer):
 
     def spawned(self, worker: str, incarnation: int, pid: int) -> None:
         """A leader lives."""
+        self._born(worker)
         self._sink.emit("worker_spawned", worker, incarnation=incarnation, pid=pid)
 
     def adopted(self, worker: str, incarnation: int, pid: int) -> None:

@@ -18,6 +18,7 @@ from genesisd.front.link import Fronts
 from genesisd.store.store import Store
 from genesisd.supervisor.actor import Ports
 from genesisd.supervisor.runners.local import LocalRunner, own_group
+from genesisd.supervisor.spec import WorkerSpec
 from genesisd.supervisor.supervisor import Supervisor
 from genesisd.telemetry.metrics import Metrics
 from genesisd.telemetry.sink import Sink
@@ -25,6 +26,7 @@ from genesisd.wiring import gates
 from genesisd.wiring.cards import NvmlLedger
 from genesisd.wiring.engines import PinEngines
 from genesisd.wiring.evidence import FolderEvidence
+from genesisd.wiring.fingerprints import Fingerprints
 from genesisd.wiring.fronts import FrontAdapter
 from genesisd.wiring.in_flight import FrontOrLoad
 from genesisd.wiring.launcher import SpecLauncher
@@ -46,10 +48,16 @@ class Current:
 class Parts:
     """The parts that depend on each other."""
 
+    supervisor: Supervisor
+
     def __init__(
         self, current: Current, store: Store, metrics: Metrics, clock: Clock, session: aiohttp.ClientSession
     ) -> None:
         paths = current.config.paths
+
+        def specs() -> dict[str, WorkerSpec]:
+            return self.supervisor.specs  # which exists only after this
+
         self.session = session
         self._lost_fronts: set[str] = set()
         self.sink = Sink(metrics, store.journal, clock)
@@ -58,7 +66,8 @@ class Parts:
         self.runner = LocalRunner(paths.state_dir, paths.runtime_dir, clock=clock, cgroup=own_group())
         self.engines = PinEngines(current.config.pins, paths.cache_dir, self.sink)
         self.cards = NvmlLedger()
-        specs = lambda: self.supervisor.specs  # noqa: E731 - the supervisor exists only after this
+        self.fingerprints = Fingerprints(store.meta, specs)
+
         self.prober = ProbeAdapter(specs, self.runner, self.fronts, session, self.sink, clock)
         launcher = SpecLauncher(specs, paths, current.port_range, self.engines, demo_model)
         ordered = gates.OrderedGates(
@@ -81,7 +90,7 @@ class Parts:
                 in_flight=FrontOrLoad(self.fronts, self.runner, session),
                 evidence=FolderEvidence(paths.state_dir / "workers", self.runner, session, self.sink, clock),
                 store=store.workers,
-                observer=StateTeller(self.sink, metrics, supervisor.follow),
+                observer=StateTeller(self.sink, metrics, supervisor.follow, self.fingerprints.spawned),
                 clock=clock,
             )
         )

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -114,8 +117,6 @@ def test_a_crash_loop_spends_its_budget_and_ends(box):
 
 def test_a_taken_port_blocks_and_kills_nobody(box):
     """T9's manners, for a port: it waits, says why, and starts when the port is free."""
-    import socket
-
     port = free_port()
     with socket.create_server(("127.0.0.1", port)):
         one = box({"w": spec(engine_port=port)})
@@ -126,8 +127,6 @@ def test_a_taken_port_blocks_and_kills_nobody(box):
 
 def test_a_taken_public_address_blocks(box):
     """A worker that nobody could reach is not started."""
-    import socket
-
     port = free_port()
     with socket.create_server(("127.0.0.1", port)):
         one = box({"w": spec(listen=f"127.0.0.1:{port}")})
@@ -228,6 +227,21 @@ def test_a_daemon_that_is_told_to_end_leaves_its_workers(box):
     assert one.worker("w")["pid"] == before["pid"]
 
 
+def test_a_change_made_while_no_daemon_ran_is_noticed(box):
+    """The adopted worker is restarted with its new settings; others are left alone."""
+    one = box({"w": spec(), "same": spec()})
+    before = {name: one.wait(name, "ready") for name in ("w", "same")}
+    one.kill()
+    one.settings["workers"]["w"]["env"] = {"NEW": "1"}
+    one.settings["workers"]["same"]["restart"] = {"budget": 7}
+    one.write()
+    one.start()
+    until(lambda: one.worker("w")["incarnation"] == 2)
+    found = one.wait("w", "ready")
+    assert (found["pid"] != before["w"]["pid"], found["restarts"]["in_window"]) == (True, 0)
+    assert one.worker("same")["pid"] == before["same"]["pid"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_in_the_foreground_the_end_is_the_end_of_all(box, number):
     """Ctrl-C leaves no process; the next start brings what was wanted."""
@@ -315,11 +329,7 @@ def test_metrics_journal_and_status_agree(box):
 def test_two_daemons_on_one_state_folder_do_not_both_run(box):
     """The second says who holds it."""
     one = box({"w": spec()})
-    import subprocess
-    import sys
-
-    second = subprocess.run(
-        [sys.executable, "-m", "genesisd", "--config", str(one.file)], capture_output=True, text=True, timeout=30
-    )
+    argv = [sys.executable, "-m", "genesisd", "--config", str(one.file)]
+    second = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
     assert second.returncode == 1
     assert str(one.process.pid) in second.stderr

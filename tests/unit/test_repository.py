@@ -22,13 +22,10 @@ LONG_FILES = {
     "genesisd/front/client.py": "the daemon's side of one protocol",
 }
 
-# Words of the machines that the project is built on; none of them means anything to a reader elsewhere.
-FOREIGN = re.compile(r"\bshared/")
-FOREIGN_ALLOWED = {
-    # (file, match): why
-    ("tools/install", "/root/"): "an interpreter there is refused",
-    ("tests/unit/config/test_load.py", "/root/"): "root's home is a case of its own",
-}
+# A repository that names a machine or a registry works only where it was written.
+ADDRESS = re.compile(r"https?://(?:[^\s/@\"'<>]+@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)")
+KNOWN_HOSTS = {"127.0.0.1", "www.apache.org", "no-color.org", "download.pytorch.org", "github.com"}
+"""Loopback, the license, a convention, the index that the pin file names for torch, and upstream's own pages."""
 DEFINING = {"tests/unit/test_repository.py", "LICENSE"}
 BINARY = {".safetensors", ".png", ".gz", ".bin"}
 
@@ -63,25 +60,18 @@ def test_files_stay_short():
     assert sorted(set(LONG_FILES).intersection(sources) - long) == [], "short again: take them off the list"
 
 
-def test_nothing_speaks_of_the_machine_it_was_built_on():
-    """No tracked file names paths, hosts or tools of a development machine."""
-    found = []
-    for name in FILES:
-        if name in DEFINING or Path(name).suffix in BINARY:
-            continue
-        text = (ROOT / name).read_text(errors="replace")
-        for number, line in enumerate(text.splitlines(), 1):
-            found += [
-                f"{name}:{number}: {match[0]}"
-                for match in FOREIGN.finditer(line)
-                if (name, match[0]) not in FOREIGN_ALLOWED and not _optional_reading(name, match[0])
-            ]
+def test_only_known_hosts_are_named():
+    """A host name in a file is one that means the same to every reader."""
+    found = [
+        f"{name}:{number}: {host}"
+        for name in FILES
+        if name not in DEFINING and Path(name).suffix not in BINARY
+        for number, line in enumerate((ROOT / name).read_text(errors="replace").splitlines(), 1)
+        for host in ADDRESS.findall(line)
+        if host not in KNOWN_HOSTS
+        and not host.endswith((".example", ".test", ".invalid", ".example.com", ".example.org"))
+    ]
     assert found == []
-
-
-def _optional_reading(name: str, match: str) -> bool:
-    """Tests may read the folder beside the checkout; they skip where it is absent."""
-    return match == "shared/" and name.startswith("tests/")
 
 
 @pytest.mark.parametrize("lock", LOCKS)
