@@ -94,8 +94,8 @@ async def test_long_prefill_is_left_alone(server: Server) -> None:
 
 
 @contextlib.asynccontextmanager
-async def throttled(pid: int, run: float = 0.01, rest: float = 0.4) -> AsyncIterator[None]:
-    """Let a process run only a small share of the time."""
+async def throttled(pid: int, run: float = 0.01, rest: float = 1.0) -> AsyncIterator[None]:
+    """Let a process run one hundredth of the time."""
 
     async def brake() -> None:
         while True:
