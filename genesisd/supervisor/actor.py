@@ -47,6 +47,7 @@ from genesisd.supervisor.ports import (
     Launcher,
     Prober,
     Runner,
+    SpawnError,
     WorkerStore,
 )
 from genesisd.supervisor.transition import decide
@@ -226,10 +227,15 @@ class Actor:
         try:
             launch = await self._ports.launcher.prepare(self.worker, incarnation)
             life = await self._ports.runner.spawn(launch, self.post)
+        except SpawnError as error:
+            self.post(
+                SpawnFailed(now(), incarnation, Reason(f"spawn-{error.cause}", str(error)), permanent=error.permanent)
+            )
+            return
         except (GenesisError, OSError) as error:
-            permanent = isinstance(error, ConfigError | NotFoundError)
+            hopeless = isinstance(error, ConfigError | NotFoundError)
             code = error.code if isinstance(error, GenesisError) else "os"
-            self.post(SpawnFailed(now(), incarnation, Reason(f"spawn-{code}", str(error)), permanent=permanent))
+            self.post(SpawnFailed(now(), incarnation, Reason(f"spawn-{code}", str(error)), permanent=hopeless))
             return
         self._ports.observer.spawned(self.worker, incarnation, life.leader.pid)
         self.post(Spawned(now(), incarnation))

@@ -116,8 +116,8 @@ class Runner(Protocol):
         """The live incarnation, without asking anyone."""
         ...
 
-    def members(self, worker: str) -> Sequence[int]:
-        """Pids of the live tree (one look at /proc)."""
+    def members(self, worker: str, max_age: float = 0.0) -> Sequence[int]:
+        """Pids of the live tree, by a look at /proc that is at most ``max_age`` seconds old."""
         ...
 
     async def tail(self, worker: str, lines: int) -> list[str]:

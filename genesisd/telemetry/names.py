@@ -23,7 +23,7 @@ EXIT_CAUSES = (
 )  # fmt: skip
 """Those of ``supervisor.classify``."""
 RESTART_CAUSES = (
-    *EXIT_CAUSES[:-1], "hung", "start-timeout", "startup-wedged", "spawn-failed", "unexpected", "was-unkillable", OTHER,
+    *EXIT_CAUSES[:-1], "hung", "start-timeout", "startup-wedged", "spawn-failed", "unexpected", "was-unkillable", "shim-lost", OTHER,
 )  # fmt: skip
 """A death, a hang, a start that came to nothing. Every ``spawn-...`` counts as ``spawn-failed``."""
 PIN_RESULTS = ("built", "failed")

@@ -26,6 +26,8 @@ from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.fronts import FrontAdapter
 
 EVIDENCE_LIMIT = 2000
+LOOK_AGE = 0.5
+"""Seconds that a look at the process table may be old for a probe: workers share looks."""
 
 
 class ProbeAdapter:
@@ -105,7 +107,7 @@ class ProbeAdapter:
             leader=life.leader.pid,
             host=life.host,
             port=life.port,
-            members=lambda: self._runner.members(worker),
+            members=lambda: self._runner.members(worker, LOOK_AGE),
             model=spec.served_model_name or (worker if spec.pin is not None else None),
             traffic=traffic,
             log_path=self._runner.log_path(worker),

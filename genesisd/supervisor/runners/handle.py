@@ -79,12 +79,16 @@ class Handle:
         """The attached shim."""
         return self._link.shim.pid if self._link and self._link.shim else None
 
-    def members(self) -> list[int]:
-        """Pids of the tree, as long as it is not swept."""
+    @property
+    def has_tree(self) -> bool:
+        """Whether something may be left of the newest life."""
+        return self._record is not None
+
+    def members(self, table: tree.Table) -> list[int]:
+        """Pids of the tree in a process table, as long as it is not swept."""
         if self._record is None:
             return []
-        shim = self._link.shim.pid if self._link and self._link.shim else None
-        return sorted(tree.look(self._record.leader, shim))
+        return sorted(tree.look(self._record.leader, self.shim_pid, table))
 
     async def adopt(self, report: Report) -> Found:
         """Find the truth about the worker and attach to what lives."""
@@ -266,7 +270,7 @@ class Handle:
             raise SpawnError(f"incarnation {self.life.incarnation} of {self.worker} is alive", cause="alive")
         if not await self._until_settled(ROOM_SECONDS):
             raise SpawnError(
-                f"processes of {self.worker}'s last incarnation cannot be killed: {self.members()}",
+                f"processes of {self.worker}'s last incarnation cannot be killed: {self.members(tree.process_table())}",
                 cause="unkillable",
                 hint="they hang in the kernel (a card or a disk): see 'ps -o pid,stat,wchan'",
             )

@@ -14,6 +14,7 @@ from genesisd.supervisor.ports import Found, Launch, Life, Report
 from genesisd.supervisor.runners.handle import Handle
 from genesisd.supervisor.runners.paths import WorkerPaths
 from genesisd.supervisor.runners.shims import SHIM, ShimStarter
+from genesisd.supervisor.tree import Table, process_table
 
 
 class LocalRunner:
@@ -46,6 +47,7 @@ class LocalRunner:
         self._instance = hashlib.sha256(str(self._state.resolve()).encode()).hexdigest()[:8]
         self._cgroups = Cgroups(cgroup, self._instance)
         self._handles: dict[str, Handle] = {}
+        self._looked: tuple[float, Table | None] = (0.0, None)
 
     async def adopt(self, worker: str, report: Report) -> Found:
         """Attach to whatever is left of the worker. Raises UnavailableError for a shim that cannot be understood."""
@@ -68,10 +70,21 @@ class LocalRunner:
         handle = self._handles.get(worker)
         return handle.life if handle else None
 
-    def members(self, worker: str) -> Sequence[int]:
-        """Pids of the tree (one look at /proc), also while it is being swept."""
+    def members(self, worker: str, max_age: float = 0.0) -> Sequence[int]:
+        """Pids of the tree, also while it is being swept.
+
+        A look costs the whole of /proc, so workers that can do with one that is ``max_age`` seconds old share it.
+        """
         handle = self._handles.get(worker)
-        return handle.members() if handle else []
+        return handle.members(self._look(max_age)) if handle and handle.has_tree else []
+
+    def _look(self, max_age: float) -> Table:
+        now = self._clock.monotonic()
+        at, table = self._looked
+        if table is None or now - at > max_age:
+            table = process_table()
+            self._looked = (now, table)
+        return table
 
     async def tail(self, worker: str, lines: int) -> list[str]:
         """The last log lines."""
