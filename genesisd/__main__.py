@@ -7,15 +7,22 @@ import asyncio
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import genesisd
+
+if TYPE_CHECKING:
+    from genesisd.errors import GenesisError
 
 DEFAULT_CONFIG = Path("/etc/genesisd/genesisd.yaml")
 EPILOG = """examples:
   genesisd --check-config /etc/genesisd/genesisd.yaml
   genesisd --config etc/examples/cpu.yaml --foreground --guide
 
-Exit status: 0 ended as asked, 1 could not start or go on, 2 usage, 10 --check-config found a fault."""
+Exit status: 0 ended as asked, 1 could not start or go on, 2 usage, 10 --check-config found a fault, 78 the
+configuration was refused at the start: trying again without mending it is of no use."""
+EXIT_CONFIG = 78
+"""EX_CONFIG of sysexits.h. The unit names it in RestartPreventExitStatus."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -63,21 +70,29 @@ def check(path: Path) -> int:
 def run(options: argparse.Namespace) -> int:
     """Load, configure logging, run until the end."""
     from genesisd.config import load  # noqa: PLC0415
-    from genesisd.errors import GenesisError  # noqa: PLC0415
+    from genesisd.errors import ConfigError, GenesisError  # noqa: PLC0415
     from genesisd.telemetry import log  # noqa: PLC0415
 
     try:
         config = load(options.config)
+    except ConfigError as error:
+        return fail(error, EXIT_CONFIG)
+    try:
         end_log = log.configure(config.daemon.log.format, config.daemon.log.level)
         try:
             return asyncio.run(serve(options, config))
         finally:
             end_log()
     except GenesisError as error:
-        print(f"genesisd: {error.message}", file=sys.stderr)  # noqa: T201
-        if error.hint:
-            print(f"  hint: {error.hint}", file=sys.stderr)  # noqa: T201
-        return 1
+        return fail(error, 1)
+
+
+def fail(error: GenesisError, status: int) -> int:
+    """Say why there is no daemon; returns the exit status."""
+    print(f"genesisd: {error.message}", file=sys.stderr)  # noqa: T201
+    if error.hint:
+        print(f"  hint: {error.hint}", file=sys.stderr)  # noqa: T201
+    return status
 
 
 async def serve(options: argparse.Namespace, config: object) -> int:

@@ -22,6 +22,9 @@ def test_a_refused_configuration_fails_the_start(service):
     done = service.guest.attempt("systemctl", "start", "genesisd", timeout=120)
     assert done.returncode != 0
     assert "workerz" in service.guest.journal()
+    # Not tried again each second: it would not help, and would bury the message.
+    assert (service.guest.show("ActiveState"), service.guest.show("ExecMainStatus")) == ("failed", "78")
+    assert service.guest.show("NRestarts") == "0"
 
 
 def test_restart_leaves_the_workers_alone(service):
