@@ -114,6 +114,20 @@ async def test_t1_killed_core_behind_a_living_server(fake: Fake, session: aiohtt
         assert evidence["pid"] == core or "Worker" in evidence["name"]
 
 
+@pytest.mark.parametrize("fake", [("--on-engine-death", "200")], indirect=True)
+async def test_a_leader_that_leaves_after_its_engine_is_left_to_it(fake: Fake, session: aiohttp.ClientSession) -> None:
+    """vLLM takes a while to end itself; a verdict meanwhile would turn the engine's death into a stop of ours."""
+    async with watching(fake, session, FAST) as ear:
+        await ear.hears("ready", True)
+        os.kill(fake.named("EngineCore"), signal.SIGKILL)
+        await asyncio.sleep(0.8)  # as long as it takes the real one
+        assert not ear.heard("dead")
+        fake.process.kill()
+        await ear.hears("dead")
+        first = next(one for one in ear.of("process") if one.verdict is not Verdict.SUCCESS)
+        assert (first.verdict, "left after it" in first.summary) == (Verdict.UNKNOWN, True)
+
+
 @pytest.mark.parametrize("role", ["EngineCore", "Worker", "fake_worker.py"])
 async def test_stopped_process_is_named_at_once(fake: Fake, session: aiohttp.ClientSession, role: str) -> None:
     """State T of any engine process or of the leader fails liveness, with pid and name."""

@@ -19,12 +19,16 @@ _NOTE_PERIOD = 10.0
 """Seconds between two looks for new engine processes: listing the tree reads all of /proc."""
 _CONFIRM = 0.2
 """Seconds between two looks at a bad sign: SIGSTOP and SIGCONT in one breath is not a fault."""
+_PARTING = 3.0
+"""Seconds that the leader gets to leave by itself once an engine process is dead. vLLM's does within one, and its
+last words tell the cause; ended by us it would leave with 'stopped', and the engine's death would not be on record."""
 
 
 class Process:
     """Remembers the engine processes of this life: pid -> (start time, title)."""
 
     def __init__(self, spec: ProcessProbe, session: aiohttp.ClientSession) -> None:  # noqa: ARG002 - one signature
+        self._parting = min(_PARTING, spec.timeout / 2)
         self._seen: dict[int, tuple[int, str]] = {}
         self._noted_at = -_NOTE_PERIOD
 
@@ -37,6 +41,23 @@ class Process:
         if found.verdict is not Verdict.FAILURE:
             return found
         await asyncio.sleep(_CONFIRM)
+        found = self._look(target)
+        if (
+            found.verdict is Verdict.FAILURE
+            and found.evidence["state"] != "T"
+            and found.evidence["pid"] != target.leader
+        ):
+            return await self._parted(target)
+        return found
+
+    async def _parted(self, target: Target) -> Outcome:
+        """An engine process is dead: what is to be said of the leader, which mostly follows."""
+        end = asyncio.get_running_loop().time() + self._parting
+        while asyncio.get_running_loop().time() < end:
+            leader = procfs.stat(target.leader)
+            if leader is None or leader.state in "ZX":
+                return unknown("an engine process died and the leader left after it", pid=target.leader)
+            await asyncio.sleep(0.05)
         return self._look(target)
 
     async def late(self, target: Target, now: float) -> Outcome:  # noqa: ARG002 - the port's signature
