@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from genesisd.clock import Clock
-from genesisd.errors import ConfigError, GenesisError, NotFoundError
+from genesisd.errors import ConfigError, ConflictError, GenesisError, NotFoundError
 from genesisd.supervisor.model import (
     BeginProbes,
     CheckGates,
@@ -100,7 +100,7 @@ class Actor:
         self._mailbox: asyncio.Queue[Event] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
-        self._busy = False
+        self._busy = self._ended = False
         self._posted = self._decided = 0
 
     def post(self, event: Event) -> None:
@@ -109,7 +109,10 @@ class Actor:
         self._mailbox.put_nowait(event)
 
     async def decide(self, event: Event) -> None:
-        """Post, and return once the state shows what the event meant and its orders were given."""
+        """Post, and return once the state shows what the event meant and its orders were given.
+
+        Raises ConflictError when the worker leaves supervision before.
+        """
         self.post(event)
         ticket = self._posted
         while self._decided < ticket:
@@ -129,6 +132,8 @@ class Actor:
                 self._busy = False
                 self._announce()
         finally:
+            self._ended = True
+            self._announce()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -139,14 +144,21 @@ class Actor:
         return self._busy or not self._mailbox.empty()
 
     async def until(self, phases: frozenset[Phase]) -> WorkerState:
-        """Wait until the worker is in one of the phases."""
+        """Wait until the worker is in one of the phases. Raises ConflictError when it leaves supervision before."""
         while self.state.phase not in phases:
             await self.change()
         return self.state
 
     async def change(self) -> None:
-        """Wait until an event was handled."""
-        await self._changed.wait()
+        """Wait until an event was handled. Raises ConflictError once none will be any more."""
+        if not self._ended:
+            await self._changed.wait()
+        if self._ended:
+            raise ConflictError(
+                f"worker {self.worker} is not supervised any more",
+                hint="it was removed from the configuration, or the daemon ends",
+                worker=self.worker,
+            )
 
     def _announce(self) -> None:
         self._changed.set()
@@ -169,14 +181,19 @@ class Actor:
         if after != before:
             await self._persist(before, after, effects)
             self.state = after
-            self._ports.observer.changed(self.worker, before, after)
+            self._tell(before, after)
         self._announce()
         for effect in effects:
             try:
                 await self._act(effect)
-            except (GenesisError, OSError) as error:
-                # The other effects are as needed as before: a front that is silent must not keep a SIGTERM back.
+            except Exception as error:  # noqa: BLE001 - a front that is silent or broken must not keep a SIGTERM back
                 self._ports.observer.trouble(self.worker, type(effect).__name__, error)
+
+    def _tell(self, before: WorkerState, after: WorkerState) -> None:
+        try:
+            self._ports.observer.changed(self.worker, before, after)
+        except Exception as error:  # noqa: BLE001 - who listens may be broken; the orders are given all the same
+            self._ports.observer.trouble(self.worker, "changed", error)
 
     async def _persist(self, before: WorkerState, after: WorkerState, effects: tuple[Effect, ...]) -> None:
         """A moved deadline alone is not worth a write: a new daemon renews it anyway."""
@@ -184,8 +201,7 @@ class Actor:
             return
         try:
             await self._ports.store.save(self.worker, after)
-        except (GenesisError, OSError) as error:
-            # A full disk must not stop a worker from being stopped or restarted: the shim knows the truth as well.
+        except Exception as error:  # noqa: BLE001 - no fault of the store may stop a stop or a restart: the shim knows too
             self._ports.observer.trouble(self.worker, "save", error)
 
     async def _act(self, effect: Effect) -> None:  # noqa: C901 - a table, one row an effect
@@ -232,9 +248,9 @@ class Actor:
                 SpawnFailed(now(), incarnation, Reason(f"spawn-{error.cause}", str(error)), permanent=error.permanent)
             )
             return
-        except (GenesisError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - without an answer it would count as starting until its deadline
             hopeless = isinstance(error, ConfigError | NotFoundError)
-            code = error.code if isinstance(error, GenesisError) else "os"
+            code = error.code if isinstance(error, GenesisError) else "os" if isinstance(error, OSError) else "error"
             self.post(SpawnFailed(now(), incarnation, Reason(f"spawn-{code}", str(error)), permanent=hopeless))
             return
         self._ports.observer.spawned(self.worker, incarnation, life.leader.pid)
@@ -246,14 +262,18 @@ class Actor:
                 shut = await self._ports.gates.check(self.worker)
         except TimeoutError:
             shut = Reason("gate-silent", f"the checks before a spawn did not answer in {GATE_SECONDS:g} s")
-        except (GenesisError, OSError) as error:
-            shut = Reason("gate-error", f"a check before the spawn failed: {error}")
+        except Exception as error:  # noqa: BLE001 - no answer at all would hold the worker for its whole start deadline
+            shut = Reason("gate-error", f"a check before the spawn failed: {error or type(error).__name__}")
         at = self._ports.clock.monotonic()
         self.post(GateOpened(at) if shut is None else GateShut(at, shut))
 
     async def _wait_drained(self, incarnation: int) -> None:
-        while await self._ports.in_flight.count(self.worker, incarnation):  # noqa: ASYNC110 - counted elsewhere
-            await asyncio.sleep(DRAIN_LOOK_SECONDS)
+        try:
+            while await self._ports.in_flight.count(self.worker, incarnation):  # noqa: ASYNC110 - counted elsewhere
+                await asyncio.sleep(DRAIN_LOOK_SECONDS)
+        except Exception as error:  # noqa: BLE001 - not counted is not zero: the drain's deadline decides
+            self._ports.observer.trouble(self.worker, "WaitDrained", error)
+            return
         self.post(Drained(self._ports.clock.monotonic(), incarnation))
 
     def _beside(self, work: Coroutine[Any, Any, None]) -> None:
