@@ -7,10 +7,10 @@ act on a state that is not true yet.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from genesisd.errors import NotFoundError
+from genesisd.errors import ConflictError, GenesisError, NotFoundError
 from genesisd.supervisor import order
 from genesisd.supervisor.actor import Actor, Ports
 from genesisd.supervisor.model import (
@@ -58,6 +58,7 @@ class Supervisor:
         self.actors: dict[str, Actor] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._adopted: dict[str, int] = {}
+        self._leaving: set[str] = set()
         self._ports = ports(self)
 
     @property
@@ -79,6 +80,16 @@ class Supervisor:
                 f"there is no worker {worker!r}", hint=f"configured workers: {known}", worker=worker
             ) from None
 
+    def orderable(self, worker: str) -> Actor:
+        """The actor of a worker that takes orders. Raises NotFoundError, and ConflictError for one that leaves."""
+        if worker in self._leaving:
+            raise ConflictError(
+                f"worker {worker} is being removed from the configuration",
+                hint="add it to the configuration again first",
+                worker=worker,
+            )
+        return self.actor(worker)
+
     async def start(self, specs: Mapping[str, WorkerSpec], *, rebooted: bool) -> None:
         """Adopt what lives, mourn what does not, start what is wanted."""
         stored = self._ports.store.load()
@@ -89,7 +100,17 @@ class Supervisor:
     async def add(self, name: str, spec: WorkerSpec, state: WorkerState, *, rebooted: bool = False) -> None:
         """Bring one worker under supervision, from whatever is left of it."""
         actor = Actor(name, state, policy_of(spec), self._ports)
-        found = await self._ports.runner.adopt(name, actor.post)
+        now = self._ports.clock.monotonic()
+        try:
+            found = await self._ports.runner.adopt(name, actor.post)
+        except (GenesisError, OSError) as error:
+            # One worker that cannot be understood must not keep the daemon from looking after the others.
+            self._ports.observer.trouble(name, "adopt", error)
+            actor.state = replace(
+                state, phase=Phase.FAILED, since=now, deadline=None, checking=False, reason=Reason("adopt", str(error))
+            )
+            self._seat(name, spec, actor)
+            return
         now = self._ports.clock.monotonic()
         first: Event
         if found.life is not None:
@@ -101,12 +122,15 @@ class Supervisor:
             record = (found.last_exit if spawned else None) or UNRECORDED
             first = Vanished(now, record, spawned=spawned, rebooted=rebooted)
             actor.state = replace(state, incarnation=max(state.incarnation, found.incarnation))
-        self.specs[name] = spec
-        self.actors[name] = actor
-        self._tasks[name] = asyncio.create_task(actor.run(), name=f"worker {name}")
+        self._seat(name, spec, actor)
         await actor.decide(first)
         if (state.wanted and state.phase is Phase.STOPPED) or (state.reason == NEVER_STARTED and spec.autostart):
             await actor.decide(StartRequested(now))
+
+    def _seat(self, name: str, spec: WorkerSpec, actor: Actor) -> None:
+        self.specs[name] = spec
+        self.actors[name] = actor
+        self._tasks[name] = asyncio.create_task(actor.run(), name=f"worker {name}")
 
     async def add_new(self, name: str, spec: WorkerSpec) -> None:
         """A worker that a reload brought. What the store still knows of an earlier one by that name is not it."""
@@ -126,14 +150,19 @@ class Supervisor:
             actor.post(RestartRequested(self._ports.clock.monotonic(), text=text))
 
     async def remove(self, name: str) -> None:
-        """Stop a worker that is configured no more, and forget it."""
+        """Stop a worker that is configured no more, and forget it. It takes no orders meanwhile."""
         actor = self.actor(name)
-        actor.post(StopRequested(self._ports.clock.monotonic(), text="removed from the configuration"))
-        await _settled(actor)
-        await self._cancel([name])
-        await self._ports.runner.release(name)
-        await self._ports.store.forget(name)
-        del self.actors[name], self.specs[name]
+        self._leaving.add(name)
+        try:
+            actor.post(StopRequested(self._ports.clock.monotonic(), text="removed from the configuration"))
+            await _settled(actor)
+            await self._cancel([name])
+            # Whatever cannot be let go of here (a tree stuck in the kernel): the name must become free again.
+            await self._try(name, "release", self._ports.runner.release(name))
+            await self._try(name, "forget", self._ports.store.forget(name))
+            del self.actors[name], self.specs[name]
+        finally:
+            self._leaving.discard(name)
 
     async def shutdown(self) -> None:
         """Stop every worker, dependents first; they are to run again when the daemon does."""
@@ -143,7 +172,7 @@ class Supervisor:
             for actor in actors:
                 actor.post(StopRequested(now, text="the daemon shuts down", keep_wanted=True))
             await asyncio.gather(*(_settled(actor) for actor in actors))
-        await asyncio.gather(*(self._ports.runner.release(name) for name in self.actors))
+        await asyncio.gather(*(self._try(name, "release", self._ports.runner.release(name)) for name in self.actors))
 
     async def detach(self) -> None:
         """Let go of every worker; they serve on until a new daemon adopts them."""
@@ -157,6 +186,12 @@ class Supervisor:
         for name in order.dependents(worker, self.specs):
             if name in self.actors:
                 self.actors[name].post(lost)
+
+    async def _try(self, worker: str, what: str, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except (GenesisError, OSError) as error:
+            self._ports.observer.trouble(worker, what, error)
 
     async def _cancel(self, names: Iterable[str]) -> None:
         tasks = [self._tasks.pop(name) for name in names]
