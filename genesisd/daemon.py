@@ -61,6 +61,7 @@ class Daemon:
         """Set once workers are adopted and orders are taken."""
         self._tasks: set[asyncio.Task[object]] = set()
         self._reloading = asyncio.Lock()
+        self._reload_waits = False
 
     # --- life -------------------------------------------------------------------------------------------------
 
@@ -117,6 +118,9 @@ class Daemon:
                 spec = config.workers[name]
                 text = "its configuration changed while no daemon ran"
                 parts.supervisor.change(name, spec, restart=True, text=text)
+        left = parts.runner.left() | parts.fronts.left() | {*self._store.workers.load()}
+        for name in sorted(left - {*config.workers}):
+            self._reloader.retire(name)
         for name, state in parts.supervisor.states.items():
             self.metrics.worker_state(name, state)
 
@@ -147,7 +151,8 @@ class Daemon:
     async def _stop_workers(self) -> None:
         longest = max((spec.stop.drain + spec.stop.grace for spec in self.parts.supervisor.specs.values()), default=0)
         self._notifier.extend_timeout(longest + 30)
-        await self._reloader.close()
+        async with self._reloading:  # one that is under way may still bring workers; a later one is refused
+            await self._reloader.close()
         await self.parts.supervisor.shutdown()
         await self.parts.fronts_link.shutdown()
 
@@ -272,13 +277,17 @@ class Daemon:
     async def reload(self) -> ReloadView:
         """Read the configuration again. Raises ConfigError and changes nothing."""
         async with self._reloading:
-            self._notifier.reloading()
-            try:
-                return await self._reload()
-            finally:
-                self._notifier.ready(self._summary())
+            return await self._reload()
 
     async def _reload(self) -> ReloadView:
+        self.refuse_when_stopping()
+        self._notifier.reloading()
+        try:
+            return await self._take_over()
+        finally:
+            self._notifier.ready(self._summary())
+
+    async def _take_over(self) -> ReloadView:
         try:
             new = await asyncio.to_thread(load, self.config_path)
         except ConfigError as error:
@@ -300,13 +309,21 @@ class Daemon:
         return view
 
     def reload_soon(self) -> None:
-        """SIGHUP: a bad file is told in log, journal and metrics, and the old one stays in force."""
+        """SIGHUP: a bad file is told in log, journal and metrics, and the old one stays in force.
+
+        One reload that has not begun reads the file for all signals that came before it.
+        """
 
         async def quietly() -> None:
-            with contextlib.suppress(GenesisError):
-                await self.reload()
+            await self.started.wait()
+            async with self._reloading:
+                self._reload_waits = False
+                with contextlib.suppress(GenesisError):
+                    await self._reload()
 
-        self._background(quietly())
+        if not self._reload_waits:
+            self._reload_waits = True
+            self._background(quietly())
 
     def stop(self, *, drain: bool) -> None:
         """Begin to end; with ``drain`` the workers are stopped, else they live on. A second word without drain hurries."""

@@ -110,7 +110,7 @@ class DaemonApi:
         return await self._order(name, "reset", peer, ResetRequested(self._clock.monotonic()))
 
     async def _order(self, name: str, verb: str, peer: Peer, event: Event) -> WorkerView:
-        actor = self._supervisor.actor(name)
+        actor = self._supervisor.orderable(name)
         self._operations.refuse_when_stopping()
         self._sink.emit("order", name, verb=verb, peer=str(peer))
         await actor.decide(event)

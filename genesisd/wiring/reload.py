@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
 from genesisd.config.diff import ConfigDiff
 from genesisd.config.root import Config
@@ -41,7 +43,8 @@ class Reloader:
 
     async def _add(self, name: str, new: Config) -> None:
         if (leaving := self._leaving.get(name)) is not None:
-            await leaving
+            # Only waited for: whoever gives up this reload must not cut the removal short.
+            await asyncio.wait({leaving})
         await self._seat(name, new)
         await self._supervisor.add_new(name, new.workers[name])
 
@@ -52,9 +55,21 @@ class Reloader:
             self._sink.emit("effect_failed", name, effect="front", text=error.message, hint=error.hint)
 
     def _remove(self, name: str) -> None:
-        task = asyncio.create_task(self._leave(name), name=f"remove {name}")
+        self._leave_by(name, self._leave(name))
+
+    def _leave_by(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name=f"remove {name}")
         self._leaving[name] = task
         task.add_done_callback(lambda _: self._leaving.pop(name, None))
+
+    def retire(self, name: str) -> None:
+        """End, in the background, what is left of a worker that was configured when an earlier daemon ran."""
+        self._leave_by(name, self._retire(name))
+
+    async def _retire(self, name: str) -> None:
+        await self._fronts.take(name)
+        await self._supervisor.retire(name)
+        await self._fronts.unseat(name)
 
     async def _leave(self, name: str) -> None:
         await self._supervisor.remove(name)
