@@ -168,7 +168,6 @@ class Daemon:
         await parts.fingerprints.close()
         await parts.fronts_link.detach()
         await parts.runner.close()
-        parts.cards.close()
 
     # --- upkeep -----------------------------------------------------------------------------------------------
 

@@ -1,14 +1,15 @@
 """Who holds how much memory on each card, by NVML.
 
 NVML calls may block for a minute when a driver is ill, so each look runs in a thread of its own with a deadline;
-while one is stuck no second one is begun.
+while one is stuck no second one is begun. The thread is a daemon: an executor's would hold up the end of the process.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 from typing import Any
 
 import pynvml
@@ -34,7 +35,8 @@ def look() -> dict[int, Card]:
     except pynvml.NVMLError as error:
         raise _silent(error) from error
     finally:
-        pynvml.nvmlShutdown()
+        with contextlib.suppress(pynvml.NVMLError):  # what was seen counts
+            pynvml.nvmlShutdown()
 
 
 def _card(index: int) -> Card:
@@ -63,20 +65,48 @@ def _silent(error: Exception) -> UnavailableError:
 class NvmlLedger:
     """Implements ``CardLedger``. ``look`` is replaceable: tests plant stuck and failing drivers."""
 
-    def __init__(self, look: Callable[[], Mapping[int, Card]] = look) -> None:
+    def __init__(self, look: Callable[[], Mapping[int, Card]] = look, seconds: float = LOOK_SECONDS) -> None:
         self._look = look
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="nvml")
+        self._seconds = seconds
         self._pending: asyncio.Future[Mapping[int, Card]] | None = None
 
     async def cards(self) -> Mapping[int, Card]:
         """The cards by index. Raises UnavailableError when the driver is ill or silent."""
         if self._pending is None or self._pending.done():
-            self._pending = asyncio.get_running_loop().run_in_executor(self._pool, self._look)
+            self._pending = self._begin()
         try:
-            return await asyncio.wait_for(asyncio.shield(self._pending), LOOK_SECONDS)
+            return await asyncio.wait_for(asyncio.shield(self._pending), self._seconds)
         except TimeoutError:
-            raise _silent(TimeoutError(f"no answer in {LOOK_SECONDS:g} s")) from None
+            raise _silent(TimeoutError(f"no answer in {self._seconds:g} s")) from None
 
-    def close(self) -> None:
-        """Let go of the thread; a stuck one is left behind."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+    def _begin(self) -> asyncio.Future[Mapping[int, Card]]:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Mapping[int, Card]] = loop.create_future()
+        answer.add_done_callback(_heard)
+
+        def work() -> None:
+            found: Mapping[int, Card] | Exception
+            try:
+                found = self._look()
+            except Exception as error:  # noqa: BLE001 - whoever asked is told
+                found = error
+            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(_settle, answer, found)
+
+        Thread(target=work, name="nvml", daemon=True).start()
+        return answer
+
+
+def _settle(answer: asyncio.Future[Mapping[int, Card]], found: Mapping[int, Card] | Exception) -> None:
+    if answer.done():
+        return
+    if isinstance(found, Exception):
+        answer.set_exception(found)
+    else:
+        answer.set_result(found)
+
+
+def _heard(answer: asyncio.Future[Mapping[int, Card]]) -> None:
+    """An answer that came too late for everybody is no error of the loop."""
+    if not answer.cancelled():
+        answer.exception()
