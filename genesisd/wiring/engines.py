@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from genesisd.errors import GenesisError, NotFoundError, UnavailableError
+from genesisd.errors import NotFoundError, UnavailableError
 from genesisd.pins.catalog import find_pin, load_pins
 from genesisd.pins.environment import find_environment
 from genesisd.pins.spec import PinSpec
@@ -28,6 +30,10 @@ from genesisd.wiring.launcher import Engine
 
 RETRY_SECONDS = 300.0
 """Pause after a failed build: a registry that is down is asked again, not hammered."""
+END_SECONDS = 15.0
+"""What a builder gets to end its own children in; more than it gives them."""
+LONGEST_LINE = 4 << 20
+"""Bytes: a failure quotes what pip said."""
 DRAIN_SINCE = Version("0.18")
 
 
@@ -80,7 +86,10 @@ class PinEngines:
         return text if text and asyncio.get_running_loop().time() - at < RETRY_SECONDS else None
 
     def _begin(self, name: str) -> None:
+        if name in self._builds:  # another worker of this pin looked at the same time
+            return
         self._failed.pop(name, None)
+        self._progress.pop(name, None)
         task = asyncio.create_task(self._build(name), name=f"build {name}")
         self._builds[name] = task
         task.add_done_callback(lambda _: self._builds.pop(name, None))
@@ -88,14 +97,18 @@ class PinEngines:
     async def _build(self, name: str) -> None:
         try:
             await self._run(name)
-        except (GenesisError, OSError) as error:
-            self._fail(name, str(error))
+        except Exception as error:  # noqa: BLE001 - a build that ends without a word would be begun again at once
+            self._fail(name, str(error) or type(error).__name__)
 
     async def _run(self, name: str) -> None:
         argv = [sys.executable, "-P", "-m", "genesisd.pins.build", str(self.pins_file), name]
         argv += ["--cache", str(self._cache), "--progress", "json"]
         child = await asyncio.create_subprocess_exec(
-            *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, start_new_session=True
+            *argv,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            limit=LONGEST_LINE,
         )
         last: dict[str, Any] = {}
         try:
@@ -103,12 +116,8 @@ class PinEngines:
             async for line in child.stdout:
                 last = self._follow(name, line) or last
             code = await child.wait()
-        except asyncio.CancelledError:
-            # SIGINT lets the builder end its own children; downloads stay for the next try.
-            with contextlib.suppress(ProcessLookupError):
-                child.send_signal(2)
-            await child.wait()
-            raise
+        finally:
+            await _end(child)
         if code == 0:
             self._sink.emit("pin_built", pin=name)
         else:
@@ -142,3 +151,17 @@ class PinEngines:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _end(child: asyncio.subprocess.Process) -> None:
+    """SIGINT lets the builder end its own children; downloads stay for the next try."""
+    if child.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        child.send_signal(signal.SIGINT)
+    try:
+        await asyncio.wait_for(child.wait(), END_SECONDS)
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        await child.wait()
