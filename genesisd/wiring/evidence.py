@@ -16,6 +16,7 @@ import aiohttp
 from genesisd.clock import Clock
 from genesisd.supervisor.model import Reason
 from genesisd.supervisor.ports import EventSink, Runner
+from genesisd.units import Address
 
 KEEP = 10
 LOG_LINES = 400
@@ -49,7 +50,7 @@ class FolderEvidence:
         life = self._runner.life(worker)
         if life is None:
             return b""
-        url = f"http://{life.host}:{life.port}/metrics"
+        url = f"http://{Address(host=life.host, port=life.port)}/metrics"
         try:
             async with self._session.get(url, timeout=aiohttp.ClientTimeout(total=METRICS_SECONDS)) as answer:
                 return await answer.content.read(METRICS_LIMIT)

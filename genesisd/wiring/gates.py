@@ -6,6 +6,7 @@ holds a port or a card may belong to somebody else.
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from genesisd.supervisor import order
 from genesisd.supervisor.model import Reason, WorkerState
 from genesisd.supervisor.ports import Card, CardLedger, Runner
 from genesisd.supervisor.spec import WorkerSpec
+from genesisd.units import Address
 from genesisd.wiring.fronts import FrontAdapter
 
 Gate = Callable[[str], Awaitable[Reason | None]]
@@ -63,9 +65,12 @@ def port_gate(specs: Callable[[], Mapping[str, WorkerSpec]]) -> Gate:
     async def check(worker: str) -> Reason | None:
         spec = specs()[worker]
         host, port = engine_address(spec)
-        if port is None or is_free(host, port):
+        if port is None or (shut := refusal(host, port)) is None:
             return None
-        return Reason("port-taken", f"{host}:{port} is taken by another process; it starts when the port is free")
+        address = Address(host=host, port=port)
+        if shut.errno == errno.EADDRINUSE:
+            return Reason("port-taken", f"{address} is taken by another process; it starts when the port is free")
+        return Reason("port-unusable", f"nothing can listen on {address}: {shut.strerror}")
 
     return check
 
@@ -109,14 +114,19 @@ def engine_address(spec: WorkerSpec) -> tuple[str, int | None]:
 
 def is_free(host: str, port: int) -> bool:
     """Whether a listener could be bound there now. A port in TIME_WAIT counts as free, as vLLM sees it."""
+    return refusal(host, port) is None
+
+
+def refusal(host: str, port: int) -> OSError | None:
+    """Why no listener could be bound there now, or None."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as one:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             one.bind((host, port))
-        except OSError:
-            return False
-        return True
+        except OSError as error:
+            return error
+        return None
 
 
 def _name(pid: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import aiohttp
 
 from genesisd.supervisor.ports import Runner
+from genesisd.units import Address
 from genesisd.wiring.fronts import FrontAdapter
 
 LOAD_SECONDS = 2.0
@@ -27,10 +28,10 @@ class FrontOrLoad:
         life = self._runner.life(worker)
         if life is None:
             return 0
-        host = f"[{life.host}]" if ":" in life.host else life.host
+        url = f"http://{Address(host=life.host, port=life.port)}/load"
         try:
             timeout = aiohttp.ClientTimeout(total=LOAD_SECONDS)
-            async with self._session.get(f"http://{host}:{life.port}/load", timeout=timeout) as answer:
+            async with self._session.get(url, timeout=timeout) as answer:
                 said = await answer.json(content_type=None) if answer.status == 200 else {}
         except (aiohttp.ClientError, TimeoutError, ValueError):
             return 0

@@ -15,7 +15,7 @@ from typing import Protocol
 from genesisd.config.paths import TMPDIR_LIMIT, Paths
 from genesisd.config.root import PortRange
 from genesisd.errors import ConfigError, NotFoundError, UnavailableError
-from genesisd.supervisor.ports import Launch
+from genesisd.supervisor.ports import Launch, Life
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.gates import engine_address, is_free
 
@@ -54,12 +54,14 @@ class SpecLauncher:
         ports: Callable[[], PortRange],
         engines: Engines,
         models: Callable[[str], Path | None],
+        lives: Callable[[str], Life | None],
     ) -> None:
         self._specs = specs
         self._paths = paths
         self._ports = ports
         self._engines = engines
         self._models = models
+        self._lives = lives
         self._taken: dict[str, int] = {}
 
     async def prepare(self, worker: str, incarnation: int) -> Launch:
@@ -85,8 +87,7 @@ class SpecLauncher:
     def _choose_port(self, worker: str, host: str) -> int:
         """A free one of the range; the last one first, since nobody else was given it."""
         ports = self._ports()
-        others = {port for name, port in self._taken.items() if name != worker}
-        others |= {spec.engine_port for spec in self._specs().values() if spec.engine_port is not None}
+        others = set().union(*(self._ports_of(name) for name in self._specs() if name != worker))
         last: int = self._taken.get(worker, ports.first)
         candidates: list[int] = [last, *range(ports.first, ports.last + 1)]
         for port in candidates:
@@ -96,6 +97,12 @@ class SpecLauncher:
         raise UnavailableError(
             f"no port from {ports} is free on {host}", hint="widen daemon.port_range, or end what holds them"
         )
+
+    def _ports_of(self, worker: str) -> set[int]:
+        """What it uses or was promised: an adopted worker that still starts does not listen yet."""
+        life = self._lives(worker)
+        known = (self._taken.get(worker), self._specs()[worker].engine_port, None if life is None else life.port)
+        return {port for port in known if port is not None}
 
     def _folders(self, worker: str) -> dict[str, Path]:
         own = self._paths.state_dir / "workers" / worker / "scratch"

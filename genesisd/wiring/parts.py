@@ -69,7 +69,7 @@ class Parts:
         self.fingerprints = Fingerprints(store.meta, specs)
 
         self.prober = ProbeAdapter(specs, self.runner, self.fronts, session, self.sink, clock)
-        launcher = SpecLauncher(specs, paths, current.port_range, self.engines, demo_model)
+        launcher = SpecLauncher(specs, paths, current.port_range, self.engines, demo_model, self.runner.life)
         ordered = gates.OrderedGates(
             [
                 gates.tree_gate(self.runner),

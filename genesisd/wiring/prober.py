@@ -57,6 +57,7 @@ class ProbeAdapter:
         """Ask this life from now on."""
         self.end(life.worker)
         self._views[life.worker] = {}
+        self._shown.pop(life.worker, None)  # what the last life answered is not this one's
         spec = self._specs()[life.worker]
         teller = _Teller(life, report, self._sink, self._clock, self._remember)
         probes = Watch(self._target(life, spec), spec.probes, teller, self._session, self._clock, proven)

@@ -11,6 +11,7 @@ from genesisd.supervisor import restart
 from genesisd.supervisor.model import LIVE, Phase
 from genesisd.supervisor.ports import Runner
 from genesisd.supervisor.supervisor import Supervisor, policy_of
+from genesisd.units import Address
 from genesisd.wiring.fronts import FrontAdapter
 from genesisd.wiring.gates import engine_address
 
@@ -92,4 +93,4 @@ class Views:
         life = self._sources.runner.life(name)
         host, port = engine_address(spec)
         port = life.port if life is not None else port
-        return None if port is None else f"http://{host}:{port}"
+        return None if port is None else f"http://{Address(host=host, port=port)}"
