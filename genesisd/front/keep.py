@@ -52,6 +52,13 @@ class Keeper:
             await self._attach()
         self._task = asyncio.create_task(self._keep(), name=f"front-{self._seat.worker}")
 
+    async def reach(self) -> bool:
+        """Speak to the front that is there, as it is, without keeping it alive; whether one answers."""
+        with contextlib.suppress(UnavailableError):
+            self._channel = await Channel.connect(self._seat.socket)
+            self._identity = self._channel.identity
+        return self._channel is not None
+
     async def configure(self, settings: Settings) -> None:
         """Change the settings of the running front. Raises RefusedError and keeps the old ones."""
         async with self._changing:

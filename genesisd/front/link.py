@@ -15,12 +15,19 @@ from genesisd.front.start import Seat, Settings
 from genesisd.front.wire import FrontStats, stats_of
 from genesisd.units import Address
 
+_AS_IT_IS = Settings("", 0, 0.0, 0)
+"""Of a front that is only to be ended: never sent."""
 Tell = Callable[..., None]
 """``tell(kind, worker, **fields)``: front-started, front-adopted, front-lost, front-failed."""
 
 
 def _silent(_kind: str, _worker: str, /, **_fields: object) -> None:
     return
+
+
+def _named(folder: Path) -> set[str]:
+    locks = {path.name for path in folder.glob("front-*.sock.lock")}
+    return {name.removeprefix("front-").removesuffix(".sock.lock") for name in locks}
 
 
 class Fronts:
@@ -82,8 +89,23 @@ class Fronts:
         keeper = self._keepers.get(worker)
         return keeper.target if keeper is not None else None
 
+    def left(self) -> set[str]:
+        """The workers whose fronts an earlier daemon left here and nobody asked for yet."""
+        return {name for name in _named(self._folder) if name not in self._keepers}
+
+    async def take(self, worker: str) -> bool:
+        """Reach the front that an earlier daemon left for a worker that wants none any more; whether there is one."""
+        async with self._ensuring:
+            seat = Seat(worker, self._folder)
+            if worker not in self._keepers and seat.lock.exists():
+                keeper = Keeper(seat, _AS_IT_IS, self._tell)
+                await keeper.reach()
+                self._keepers[worker] = keeper
+        return worker in self._keepers
+
     async def release(self, worker: str, drain: float = 0.0) -> None:
-        """The worker is gone from the configuration: end its front and remove its files."""
+        """It shall have no front: end the one it has, also one that an earlier daemon left, and remove its files."""
+        await self.take(worker)
         keeper = self._keepers.pop(worker, None)
         if keeper is not None:
             await keeper.end(drain)

@@ -19,6 +19,7 @@ from genesisd.supervisor.model import (
     DependencyLost,
     Event,
     ExitRecord,
+    Next,
     Phase,
     Policy,
     Reason,
@@ -30,6 +31,9 @@ from genesisd.supervisor.model import (
 )
 from genesisd.supervisor.spec import WorkerSpec
 
+RETIRED = WorkerSpec(command=("false",), autostart=False)
+"""Stands for the spec of a worker that the configuration does not know any more: only its times of a stop are used."""
+LEFT = Reason("operator", "removed from the configuration")
 DOWN = frozenset({Phase.STOPPED, Phase.FAILED})
 UNRECORDED = ExitRecord(None, None, "unknown", "it died while no daemon ran, and left no exit record")
 
@@ -154,7 +158,7 @@ class Supervisor:
         actor = self.actor(name)
         self._leaving.add(name)
         try:
-            actor.post(StopRequested(self._ports.clock.monotonic(), text="removed from the configuration"))
+            actor.post(StopRequested(self._ports.clock.monotonic(), text=LEFT.text))
             await _settled(actor)
             await self._cancel([name])
             # Whatever cannot be let go of here (a tree stuck in the kernel): the name must become free again.
@@ -163,6 +167,16 @@ class Supervisor:
             del self.actors[name], self.specs[name]
         finally:
             self._leaving.discard(name)
+
+    async def retire(self, name: str) -> None:
+        """As ``remove``, for what an earlier daemon left of a worker that this one's configuration does not know."""
+        self._leaving.add(name)
+        state = self._ports.store.load().get(name, WorkerState())
+        deadline = self._ports.clock.monotonic() + RETIRED.stop.drain
+        # Going down already, so that finding nothing of it does not look like a death that calls for a restart.
+        state = replace(state, wanted=False, phase=Phase.DRAINING, next=Next.DOWN, deadline=deadline, reason=LEFT)
+        await self.add(name, RETIRED, state)
+        await self.remove(name)
 
     async def shutdown(self) -> None:
         """Stop every worker, dependents first; they are to run again when the daemon does."""

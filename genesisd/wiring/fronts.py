@@ -33,12 +33,20 @@ class FrontAdapter:
         await self._fronts.ensure(worker, spec.listen, spec.front.hold, spec.front.max_held)
         self._seated.add(worker)
 
+    async def take(self, worker: str) -> None:
+        """Have the front that an earlier daemon left, if there is one: it is told to hold or close until its end."""
+        if await self._fronts.take(worker):
+            self._seated.add(worker)
+
     async def unseat(self, worker: str) -> None:
-        """End the worker's front, if it has one."""
-        if worker in self._seated:
-            self._seated.discard(worker)
-            self.latest.pop(worker, None)
-            await self._fronts.release(worker)
+        """End the worker's front, if it has one; also one from before the configuration stopped asking for it."""
+        self._seated.discard(worker)
+        self.latest.pop(worker, None)
+        await self._fronts.release(worker)
+
+    def left(self) -> set[str]:
+        """Workers whose fronts an earlier daemon left, and that have not been seated."""
+        return self._fronts.left()
 
     async def open(self, worker: str, host: str, port: int, incarnation: int) -> None:
         """New requests go to this incarnation."""

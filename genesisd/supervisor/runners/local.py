@@ -13,7 +13,7 @@ from genesisd.supervisor.cgroups import Cgroups, own_group
 from genesisd.supervisor.ports import Found, Launch, Life, Report
 from genesisd.supervisor.runners.handle import Handle
 from genesisd.supervisor.runners.paths import WorkerPaths
-from genesisd.supervisor.runners.shims import SHIM, ShimStarter
+from genesisd.supervisor.runners.shims import SHIM, ShimStarter, lock_is_held
 from genesisd.supervisor.tree import Table, process_table
 
 
@@ -48,6 +48,11 @@ class LocalRunner:
         self._cgroups = Cgroups(cgroup, self._instance)
         self._handles: dict[str, Handle] = {}
         self._looked: tuple[float, Table | None] = (0.0, None)
+
+    def left(self) -> set[str]:
+        """The workers whose shims live here."""
+        locks = (self._runtime / "shims").glob("*.lock")
+        return {path.stem for path in locks if lock_is_held(path)}
 
     async def adopt(self, worker: str, report: Report) -> Found:
         """Attach to whatever is left of the worker. Raises UnavailableError for a shim that cannot be understood."""
