@@ -1,8 +1,9 @@
 """The shim: one small process a worker, which outlives the daemon and the worker's incarnations.
 
-Run by path as ``python -I -S shim.py WORKER STATE SOCKET LOCK``. It spawns on the daemon's word, owns the log
-pipe, is the subreaper of everything that the worker starts, writes the exit record, and sweeps the whole tree
-when the leader dies. It speaks JSON lines over a Unix socket to any number of daemons, also to none.
+Run as ``python -I -S shim.py WORKER STATE SOCKET LOCK``, or from its compiled form (``runners/shims.py``). It
+spawns on the daemon's word, owns the log pipe, is the subreaper of everything that the worker starts, writes the
+exit record, and sweeps the whole tree when the leader dies. It speaks JSON lines over a Unix socket to any number
+of daemons, also to none.
 
 Everything is imported here, at the top: it lives through upgrades that remove the files it came from, so a lazy
 import would fail in a process that must not. errno, sys and time are compiled into the interpreter. It must stay

@@ -16,6 +16,12 @@ from genesisd.supervisor.runners.paths import WorkerPaths
 
 SHIM = Path(__file__).parent.parent / "shim.py"
 EXIT_LOCKED = 75
+BOOT = (
+    "import sys; from _frozen_importlib_external import SourceFileLoader; del sys.argv[0]; "
+    "exec(SourceFileLoader('__main__', sys.argv[0]).get_code('__main__'))"
+)
+"""Runs the file that follows from its compiled form, as an import would: a script given by path is compiled each time,
+which is a third of a shim's start."""
 START_SECONDS = 20.0
 ENVIRONMENT = {"LANG": "C.UTF-8", "LC_CTYPE": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin"}
 """Nothing of the daemon's: a shim outlives it."""
@@ -40,7 +46,7 @@ class ShimStarter:
     """Starts shims and collects those that end while this daemon is their parent."""
 
     def __init__(self, python: str = sys.executable, shim: Path = SHIM) -> None:
-        self._argv = [python, "-I", "-S", str(shim)]
+        self._argv = [python, "-I", "-S", "-c", BOOT, str(shim)]
         self._watched: set[int] = set()
 
     async def start(self, paths: WorkerPaths) -> bool:
