@@ -58,6 +58,8 @@ class Views:
     def _counted(self, name: str) -> int:
         """Restarts inside the window: changes by the mere passing of time. Small ints are one object each."""
         actor = self._sources.supervisor.actor(name)
+        if not actor.state.restarts:
+            return 0
         now = self._sources.clock.monotonic()
         return len(restart.within(actor.state.restarts, now, actor.policy))
 

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,12 @@ class LifeRecord:
     scratch: tuple[Path, ...]
     token: str
     cgroup: Path | None
+    life: Life = field(init=False, compare=False)
+    """The same, as supervision knows it. Made once: whoever shows workers knows by the object that nothing changed."""
 
-    @property
-    def life(self) -> Life:
-        """The same, as supervision knows it."""
-        return Life(self.worker, self.incarnation, self.leader, self.host, self.port)
+    def __post_init__(self) -> None:
+        life = Life(self.worker, self.incarnation, self.leader, self.host, self.port)
+        object.__setattr__(self, "life", life)
 
     @property
     def marks(self) -> Marks:
