@@ -136,10 +136,11 @@ def measure(ports, rounds, count):
         for name, take in MEASURES.items():
             for path in order:
                 results[name][path].append(take(ports[path], count))
-    return {name: {path: statistics.median(runs) for path, runs in by.items()} for name, by in results.items()}
+    return results
 
 
-def show(table, ports, memory):
+def show(results, ports, memory):
+    table = {name: {path: statistics.median(runs) for path, runs in by.items()} for name, by in results.items()}
     print("| measure | " + " | ".join(ports) + " |\n|---|" + "---|" * len(ports))
     for name, row in table.items():
         base = row["direct"]
@@ -153,11 +154,8 @@ def show(table, ports, memory):
     )
 
 
-async def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--requests", type=int, default=1500)
-    options = parser.parse_args()
+async def run(rounds, requests):
+    """Samples by measure and path, PSS by path afterwards, PSS while idle."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         ports, pids = {"direct": free_port()}, {}
@@ -176,12 +174,21 @@ async def main():
             for port in ports.values():
                 wait_for(port)
             idle = {path: pss(pid) for path, pid in pids.items()}
-            table = await asyncio.to_thread(measure, ports, options.rounds, options.requests)
-            show(table, ports, {path: pss(pid) for path, pid in pids.items()})
-            print("\nidle PSS (MiB): " + ", ".join(f"{path} {value:.1f}" for path, value in idle.items()))
+            results = await asyncio.to_thread(measure, ports, rounds, requests)
+            return results, {path: pss(pid) for path, pid in pids.items()}, idle
         finally:
             await fronts.shutdown()
 
 
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--requests", type=int, default=1500)
+    options = parser.parse_args()
+    results, memory, idle = asyncio.run(run(options.rounds, options.requests))
+    show(results, list(results["events (1000/s)"]), memory)
+    print("\nidle PSS (MiB): " + ", ".join(f"{path} {value:.1f}" for path, value in idle.items()))
+
+
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

@@ -101,6 +101,8 @@ async def measure(workers: int, scrapes: int) -> list[dict[str, object]]:
                 "loop_cpu_ms_max": round(max(cpus), 2),
                 "page_ms_p50": round(statistics.median(times), 2),
                 "bytes": size,
+                "held_ms": gaps,
+                "cpu_ms": cpus,
             }
         )
     return rows
@@ -117,7 +119,7 @@ def main() -> None:
         print(json.dumps(rows))
         return
     for row in rows:
-        print("  ".join(f"{name}={value}" for name, value in row.items()))
+        print("  ".join(f"{name}={value}" for name, value in row.items() if not isinstance(value, list)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,108 @@
+"""Measure genesisd beside its peers and write it down.
+
+    python -m benchmarks [--only respawn idle] [--rounds 8] [--json] [--write docs/benchmarks.md]
+
+Without --write the figures go to the terminal. Exits with 10 when a target is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import genesisd
+from benchmarks import conversation, figures, footprint, front_cost, supervision
+from benchmarks.figures import Figures
+
+BENCHMARKS: dict[str, Callable[[int], Figures]] = {
+    "respawn": supervision.respawn,
+    "stops": supervision.stops,
+    "control": conversation.control,
+    "command": conversation.command,
+    "reload": conversation.reload,
+    "idle": footprint.idle,
+    "memory": footprint.memory,
+    "loop-hold": footprint.loop_hold,
+    "front": front_cost.first_byte,
+}
+MISSED = 10
+
+
+def machine() -> str:
+    """What it ran on."""
+    with Path("/proc/meminfo").open() as lines:
+        total = int(next(lines).split()[1]) / 2**20
+    model = next(
+        (line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        platform.machine(),
+    )  # fmt: skip
+    return f"{len(os.sched_getaffinity(0))} cores of {model}, {total:.0f} GiB, Linux {platform.release()}"
+
+
+def versions() -> str:
+    """Of everything that was measured."""
+    found = [f"genesisd {genesisd.__version__}", f"Python {platform.python_version()}"]
+    for package in ("supervisor", "circus", "aiohttp", "uvloop"):
+        try:
+            found.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            found.append(f"{package} absent")
+    return ", ".join(found)
+
+
+def page(found: dict[str, Figures], again: str, began: float) -> str:
+    """The whole document."""
+    told = [
+        "# Benchmarks\n",
+        "Written by the command below; do not edit by hand.\n",
+        f"- command: `{again}`",
+        f"- date: {time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime(began))}, took {time.time() - began:.0f} s",
+        f"- machine: {machine()}",
+        f"- versions: {versions()}\n",
+        "Contestants run at the same time and take turns in ABBA order; those that one can only do once (a stop) follow",
+        "each other. A cell gives the statistics that its row names, then how many times genesisd's median it is; n is",
+        "genesisd's number of samples. Children are C programs that tell the monotonic time of their own start, so no",
+        "polling is in the figures. Workers have no front and no probes unless the row says so. The load is the",
+        "machine's load average (1 minute) when the row began and when it ended: above the number of cores, others",
+        "were at work. supervisord and circus run with their default settings.\n",
+    ]
+    for name, rows in found.items():
+        told += [f"## {name}\n", (BENCHMARKS[name].__doc__ or "").strip() + "\n", figures.table(rows)]
+    return "\n".join(told)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), default=list(BENCHMARKS), metavar="NAME")
+    parser.add_argument("--list", action="store_true", help="name the benchmarks and end")
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--write", type=Path, help="a Markdown file")
+    asked = parser.parse_args()
+    if asked.list:
+        print("\n".join(f"{name:<12} {(one.__doc__ or '').strip()}" for name, one in BENCHMARKS.items()))
+        return 0
+    began = time.time()
+    found: dict[str, Figures] = {}
+    for name in asked.only:
+        found[name] = BENCHMARKS[name](asked.rounds)
+        print(f"== {name}\n{figures.lines(found[name])}", file=sys.stderr if asked.json else sys.stdout, flush=True)
+    every = [figure for rows in found.values() for figure in rows]
+    if asked.json:
+        told = {"schema": 1, "machine": machine(), "versions": versions(), "at": began}
+        print(json.dumps(told | {"figures": [figure.to_json() for figure in every]}))
+    if asked.write:
+        asked.write.write_text(page(found, shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]), began))
+    return MISSED if any("**no**" in figure.verdict() for figure in every) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

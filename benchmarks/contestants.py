@@ -1,0 +1,285 @@
+"""genesisd and its peers behind one face: start so many children, ask, order, add one, stop all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from benchmarks.rig import Ends, Reports, build_child, until
+from tests.helpers.box import Box, free_port
+
+BIN = Path(sys.executable).parent
+QUIET: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+class Contestant:
+    """One supervisor with ``count`` children. A context manager: on leaving, nothing of it is left."""
+
+    label: ClassVar[str]
+    pause: float = 0.1
+    """Seconds between a restart and the next kill, so that each one counts as a first."""
+
+    def __init__(self, count: int, *, stubborn: bool = False, grace: float = 10.0) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="gb-"))
+        self.count = count
+        self.grace = grace
+        self.reports = Reports(self.folder / "reports")
+        self.child = [*build_child(self.folder), str(self.reports.path), *(["stubborn"] if stubborn else [])]
+        self.pid = 0
+        self.started_in = 0.0
+
+    def __enter__(self) -> Any:
+        begin = time.monotonic()
+        try:
+            self.start()
+            starts = self.reports.until(self.count, 120)
+            self.started_in = max(at for _, at in starts) - begin
+            self.settle()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.end()
+        finally:
+            self.reports.close()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self) -> None:
+        """Begin; children report when they live."""
+
+    def settle(self) -> None:
+        """Until it says itself that all are up."""
+
+    def end(self) -> None:
+        """Stop everything."""
+
+    def ask(self) -> object:
+        """The state of all children, on the kept connection."""
+
+    def command(self) -> list[str]:
+        """What a person types to see it."""
+        raise NotImplementedError
+
+    def stop_all(self) -> None:
+        """Order the end of all children; may return before they are dead."""
+
+    def write(self, *, extra: bool) -> None:
+        """The configuration file, with one more child or without."""
+
+    def reload(self) -> None:
+        """Read the configuration again, after ``write(extra=True)``."""
+
+    def drop(self) -> None:
+        """The added one leaves again."""
+
+    def stop_seconds(self) -> float:
+        """From the order until the last child is dead."""
+        ends = Ends(self.reports.alive())
+        begin = time.monotonic()
+        self.stop_all()
+        return ends.wait(300) - begin
+
+
+class Genesisd(Contestant):
+    """The daemon as it is shipped, with real shims; workers without a front and without probes."""
+
+    label = "genesisd"
+
+    def start(self) -> None:
+        self.metrics = f"127.0.0.1:{free_port()}"
+        self.spec = {
+            "command": self.child,
+            "probes": {"startup": [], "readiness": [], "liveness": []},
+            # A window so short that each restart is the first of its window.
+            "restart": {"budget": 100, "window": 0.05, "backoff": {"initial": 0, "max": 0}},
+            "stop": {"drain": 0, "grace": self.grace},
+        }
+        workers = {f"w-{number:03}": self.spec for number in range(self.count)}
+        self.box = Box(self.folder, workers, {"metrics": {"listen": self.metrics}})
+        self.box.start()
+        assert self.box.process is not None
+        self.pid = self.box.process.pid
+        self.client = self.box.client()
+
+    def settle(self) -> None:
+        until(lambda: all(worker["phase"] == "ready" for worker in self.client.workers()), 120)
+
+    def end(self) -> None:
+        self.client.close()
+        self.box.finish()
+
+    def shims(self) -> list[int]:
+        """Pids of the shims."""
+        return [worker["shim"]["pid"] for worker in self.client.workers()]
+
+    def ask(self) -> object:
+        return self.client._send("GET", "/v1/status", None, 10).read()  # noqa: SLF001 - without the parsing
+
+    def command(self) -> list[str]:
+        return [str(BIN / "genesisctl"), "--socket", str(self.box.socket), "status"]
+
+    def stop_all(self) -> None:
+        for number in range(self.count):
+            self.client.order("stop", f"w-{number:03}")
+
+    def write(self, *, extra: bool) -> None:
+        self.box.settings["workers"].pop("extra", None)
+        if extra:
+            self.box.settings["workers"]["extra"] = self.spec
+        self.box.write()
+
+    def reload(self) -> None:
+        self.client.reload()
+
+    def drop(self) -> None:
+        self.write(extra=False)
+        self.reload()
+        until(lambda: len(self.client.workers()) == self.count)
+
+
+class Supervisord(Contestant):
+    """supervisord with its defaults, but autorestart always; asked through its own XML-RPC."""
+
+    label = "supervisord"
+    pause = 1.3
+    """startsecs is 1: who dies earlier is not restarted but retried."""
+
+    def start(self) -> None:
+        self.socket = self.folder / "s.sock"
+        self.file = self.folder / "s.conf"
+        self.write(extra=False)
+        self.process = subprocess.Popen([str(BIN / "supervisord"), "-c", str(self.file)], **QUIET)
+        self.pid = self.process.pid
+        until(lambda: self.connect().getState())
+        self.proxy = self.connect()
+
+    def connect(self) -> Any:
+        import xmlrpc.client  # noqa: PLC0415 - only where it is measured
+
+        from supervisor.xmlrpc import SupervisorTransport  # noqa: PLC0415
+
+        transport = SupervisorTransport(None, None, f"unix://{self.socket}")
+        return xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport).supervisor
+
+    def write(self, *, extra: bool) -> None:
+        common = (
+            f"command={' '.join(self.child)}\nautorestart=true\nstdout_logfile=NONE\nstderr_logfile=NONE\n"
+            f"stopwaitsecs={self.grace:g}\n"
+        )
+        self.file.write_text(
+            f"[unix_http_server]\nfile={self.socket}\n[supervisord]\nnodaemon=true\nlogfile=/dev/null\n"
+            f"logfile_maxbytes=0\npidfile={self.folder}/s.pid\nminfds=1024\n[rpcinterface:supervisor]\n"
+            "supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface\n"
+            f"[program:w]\nnumprocs={self.count}\nprocess_name=w%(process_num)d\n{common}"
+            + (f"[program:extra]\n{common}" if extra else "")
+        )
+
+    def settle(self) -> None:
+        until(lambda: all(one["statename"] == "RUNNING" for one in self.proxy.getAllProcessInfo()))
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(300)
+
+    def ask(self) -> object:
+        return self.proxy.getAllProcessInfo()
+
+    def command(self) -> list[str]:
+        return [str(BIN / "supervisorctl"), "-s", f"unix://{self.socket}", "status"]
+
+    def stop_all(self) -> None:
+        self.proxy.stopAllProcesses()
+
+    def reload(self) -> None:
+        self.proxy.reloadConfig()
+        self.proxy.addProcessGroup("extra")
+
+    def drop(self) -> None:
+        self.proxy.stopProcessGroup("extra")
+        self.proxy.removeProcessGroup("extra")
+        self.write(extra=False)
+        self.proxy.reloadConfig()
+
+
+class Circus(Contestant):
+    """circusd with its defaults; asked through its own client."""
+
+    label = "circus"
+    check_delay = 5.0
+
+    def start(self) -> None:
+        from circus.client import CircusClient  # noqa: PLC0415 - only where it is measured
+
+        self.endpoint = f"ipc://{self.folder}/c.sock"
+        self.file = self.folder / "circus.ini"
+        self.write(extra=False)
+        self.process = subprocess.Popen([str(BIN / "circusd"), str(self.file)], **QUIET)
+        self.pid = self.process.pid
+        self.client = CircusClient(endpoint=self.endpoint, timeout=120)
+
+    def write(self, *, extra: bool) -> None:
+        common = f"cmd = {' '.join(self.child)}\nwarmup_delay = 0\ngraceful_timeout = {self.grace:g}\n"
+        self.file.write_text(
+            f"[circus]\nendpoint = {self.endpoint}\npubsub_endpoint = ipc://{self.folder}/p.sock\nstatsd = false\n"
+            f"check_delay = {self.check_delay:g}\n[watcher:w]\nnumprocesses = {self.count}\n{common}"
+            + (f"[watcher:extra]\n{common}" if extra else "")
+        )
+
+    def settle(self) -> None:
+        until(lambda: self.client.send_message("numprocesses", name="w")["numprocesses"] == self.count)
+
+    def end(self) -> None:
+        self.client.stop()
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(300)
+
+    def ask(self) -> object:
+        return self.client.send_message("list", name="w")
+
+    def command(self) -> list[str]:
+        return [str(BIN / "circusctl"), "--endpoint", self.endpoint, "status"]
+
+    def stop_all(self) -> None:
+        self.client.send_message("stop", waiting=False)
+
+    def reload(self) -> None:
+        self.client.send_message("reloadconfig", waiting=False)
+
+    def drop(self) -> None:
+        self.write(extra=False)
+        self.client.send_message("reloadconfig", waiting=True)
+
+
+class CircusEverySecond(Circus):
+    """circusd that looks at its children each second."""
+
+    label = "circus, check_delay 1"
+    check_delay = 1.0
+
+
+@contextlib.contextmanager
+def side_by_side(kinds: Sequence[type[Contestant]], count: int, **options: Any) -> Iterator[dict[str, Any]]:
+    """All of them at once, by label. Idle, they cost each other next to nothing; a peer that fails is left out."""
+    with contextlib.ExitStack() as stack:
+        running: dict[str, Any] = {}
+        for kind in kinds:
+            try:
+                running[kind.label] = stack.enter_context(kind(count, **options))
+            except Exception as problem:
+                if kind is Genesisd:
+                    raise
+                print(json.dumps({"not measured": kind.label, "why": repr(problem)}), file=sys.stderr)
+        yield running
