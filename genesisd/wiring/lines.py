@@ -16,6 +16,7 @@ from genesisd.supervisor.ports import Runner
 
 LOOK_SECONDS = 0.25
 LONGEST_LINE = 64 * 1024
+AT_ONCE = 1 << 20
 
 
 class LogLines:
@@ -26,18 +27,26 @@ class LogLines:
 
     async def read(self, worker: str, lines: int, *, follow: bool) -> AsyncIterator[str]:
         """The last ``lines`` lines, then new ones while ``follow``."""
-        path = self._runner.log_path(worker)
-        tail = _Follower(path)
+        follower = _Follower(self._runner.log_path(worker))
         try:
-            tail.open_at_end()
-            for line in await self._runner.tail(worker, lines) if lines else []:
+            follower.open_at_end()
+            told = await self._runner.tail(worker, lines) if lines else []
+            for line in told:
                 yield line
             while follow:
-                for line in await asyncio.to_thread(tail.more):
+                fresh, done = await asyncio.to_thread(follower.more)
+                for line in fresh[_known(told, fresh) :]:
                     yield line
-                await asyncio.sleep(LOOK_SECONDS)
+                told = []
+                if done:
+                    await asyncio.sleep(LOOK_SECONDS)
         finally:
-            tail.close()
+            follower.close()
+
+
+def _known(told: list[str], fresh: list[str]) -> int:
+    """How many lines of ``fresh`` came in while the last lines were asked for, and were told with them."""
+    return next((n for n in range(min(len(told), len(fresh)), 0, -1) if told[-n:] == fresh[:n]), 0)
 
 
 class _Follower:
@@ -53,13 +62,18 @@ class _Follower:
         if self._file is not None:
             self._file.seek(0, os.SEEK_END)
 
-    def more(self) -> list[str]:
+    def more(self) -> tuple[list[str], bool]:
+        """New lines, and whether these are all. A file that was rotated away is read to its end first."""
         found = self._read()
+        if self._left():
+            return found, False
         if self._rotated():
+            if more := self._read():  # written between the look at its end and the rotation
+                return found + more, False
             self.close()
             self._open()
             found += self._read()
-        return found
+        return found, not self._left()
 
     def close(self) -> None:
         if self._file is not None:
@@ -75,12 +89,15 @@ class _Follower:
     def _read(self) -> list[str]:
         if self._file is None:
             return []
-        pieces = (self._rest + self._file.read(1 << 20)).split(b"\n")
+        pieces = (self._rest + self._file.read(AT_ONCE)).split(b"\n")
         self._rest = pieces.pop()
         if len(self._rest) > LONGEST_LINE:
             pieces.append(self._rest)
             self._rest = b""
         return [piece.decode("utf-8", "replace") for piece in pieces]
+
+    def _left(self) -> bool:
+        return self._file is not None and self._file.tell() < os.fstat(self._file.fileno()).st_size
 
     def _rotated(self) -> bool:
         if self._file is None:
