@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--config", type=Path, default=DEFAULT_CONFIG, metavar="FILE", help="default: %(default)s")
     command.add_argument("--check-config", type=Path, metavar="FILE", help="look at a configuration and end")
     command.add_argument(
-        "--foreground", action="store_true", help="stop the workers at SIGINT or SIGTERM instead of leaving them"
+        "--foreground", action="store_true", help="stop the workers at SIGTERM, and when the terminal closes, instead of leaving them"
     )
     command.add_argument("--guide", action="store_true", help="say what happens, and what to try once all is ready")
     command.add_argument("--version", action="version", version=f"genesisd {genesisd.__version__}")
@@ -45,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> int:
     """The entry point. Returns the exit status."""
+    hold_signals()
     options = parser().parse_args()
     if options.check_config is not None:
         return check(options.check_config)
@@ -81,6 +84,8 @@ def run(options: argparse.Namespace) -> int:
         end_log = log.configure(config.daemon.log.format, config.daemon.log.level)
         try:
             return asyncio.run(serve(options, config))
+        except KeyboardInterrupt:
+            return 0  # Ctrl-C after the end, when nobody listened to signals any more
         finally:
             end_log()
     except GenesisError as error:
@@ -106,9 +111,10 @@ async def serve(options: argparse.Namespace, config: object) -> int:
     watch_children()
     daemon = Daemon(config, Notifier.from_environment())
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGHUP, daemon.reload_soon)
+    hung_up = terminal_watch() if options.foreground else lambda: False
+    loop.add_signal_handler(signal.SIGHUP, lambda: daemon.stop(drain=True) if hung_up() else daemon.reload_soon())
     loop.add_signal_handler(signal.SIGTERM, lambda: daemon.stop(drain=options.foreground))
-    loop.add_signal_handler(signal.SIGINT, lambda: daemon.stop(drain=True))
+    loop.add_signal_handler(signal.SIGINT, daemon.interrupt)
     guide = asyncio.create_task(Guide(daemon).run()) if options.guide else None
     try:
         await daemon.run()
@@ -117,6 +123,18 @@ async def serve(options: argparse.Namespace, config: object) -> int:
             guide.cancel()
             await asyncio.gather(guide, return_exceptions=True)
     return 0
+
+
+def hold_signals() -> None:
+    """Until the daemon listens: Ctrl-C ends this process without a traceback, and a reload has nothing to reload."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, lambda *_: None)  # not SIG_IGN, which children would inherit
+
+
+def terminal_watch() -> Callable[[], bool]:
+    """Tells whether the terminal that there is now has gone: SIGHUP then means the end, else a reload."""
+    terminals = [fd for fd in range(3) if os.isatty(fd)]
+    return lambda: bool(terminals) and not any(os.isatty(fd) for fd in terminals)
 
 
 def watch_children() -> None:

@@ -54,7 +54,8 @@ class Daemon:
         self._notifier = notifier
         self._began = self.clock.monotonic()
         self._config_ok = True
-        self._ending = asyncio.Event()
+        self.ending = asyncio.Event()
+        """Set once the daemon was told to end."""
         self._drain = False
         self._refreshed = 0.0
         self.started = asyncio.Event()
@@ -93,7 +94,7 @@ class Daemon:
             self.parts.sink.emit("daemon_started", version=genesisd.__version__, pid=os.getpid())
             self.started.set()
             self._notifier.ready(self._summary())
-            await self._ending.wait()
+            await self.ending.wait()
             self._notifier.stopping("stopping workers" if self._drain else "leaving workers running")
             self.parts.sink.emit("daemon_stopping", drain=self._drain)
             if self._drain:
@@ -265,7 +266,7 @@ class Daemon:
 
     def refuse_when_stopping(self) -> None:
         """Raises ConflictError while the daemon ends."""
-        if self._ending.is_set():
+        if self.ending.is_set():
             raise ConflictError("the daemon is shutting down", hint="start it again first")
 
     async def pins(self) -> Sequence[PinView]:
@@ -325,9 +326,15 @@ class Daemon:
             self._background(quietly())
 
     def stop(self, *, drain: bool) -> None:
-        """Begin to end; with ``drain`` the workers are stopped, else they live on. A second word without drain hurries."""
+        """Begin to end; with ``drain`` the workers are stopped, else they live on."""
         self._drain = self._drain or drain
-        self._ending.set()
+        self.ending.set()
+
+    def interrupt(self) -> None:
+        """Ctrl-C: drain and end; once more: whoever sits there does not want to wait for the drains."""
+        if self.ending.is_set() and self.started.is_set():
+            self.parts.supervisor.hurry()
+        self.stop(drain=True)
 
 
 def _make(folder: Path) -> None:

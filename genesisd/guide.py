@@ -30,6 +30,7 @@ Three things to try, in another terminal:
 
 Ctrl-C here drains and ends everything.
 """
+ENDING = "\nEnding: what is being answered may take up to {seconds:g} s. Ctrl-C again ends it at once."
 
 
 class Guide:
@@ -42,9 +43,15 @@ class Guide:
         self._said: dict[str, str] = {}
 
     async def run(self) -> None:
-        """Until everything that is wanted is ready (or failed for good)."""
+        """Until everything that is wanted is ready (or failed for good), and again at the end."""
         await self._daemon.started.wait()
-        while True:
+        await self._follow()
+        await self._daemon.ending.wait()
+        specs = self._daemon.parts.supervisor.specs.values()
+        self._print(ENDING.format(seconds=max((spec.stop.drain for spec in specs), default=0)))
+
+    async def _follow(self) -> None:
+        while not self._daemon.ending.is_set():
             states = self._daemon.parts.supervisor.states
             for name, state in states.items():
                 self._tell(name, state)
@@ -86,4 +93,6 @@ class Guide:
         return f"genesisctl --socket {self._daemon.current.config.paths.socket}"
 
     def _print(self, text: str) -> None:
-        print(text, file=self._out, flush=True)
+        # One write: the log goes to the same terminal, and would get between a line and its end.
+        self._out.write(text + "\n")
+        self._out.flush()

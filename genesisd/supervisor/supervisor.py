@@ -63,6 +63,7 @@ class Supervisor:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._adopted: dict[str, int] = {}
         self._leaving: set[str] = set()
+        self._hurried = False
         self._ports = ports(self)
 
     @property
@@ -184,9 +185,17 @@ class Supervisor:
             now = self._ports.clock.monotonic()
             actors = [self.actors[name] for name in wave if name in self.actors]
             for actor in actors:
-                actor.post(StopRequested(now, text="the daemon shuts down", keep_wanted=True))
+                actor.post(StopRequested(now, text="the daemon shuts down", keep_wanted=True, drain=not self._hurried))
             await asyncio.gather(*(_settled(actor) for actor in actors))
         await asyncio.gather(*(self._try(name, "release", self._ports.runner.release(name)) for name in self.actors))
+
+    def hurry(self) -> None:
+        """Drain nobody any more: who drains is stopped at once, and so is who would have in a shutdown."""
+        self._hurried = True
+        now = self._ports.clock.monotonic()
+        for actor in self.actors.values():
+            if actor.state.phase is Phase.DRAINING:
+                actor.post(StopRequested(now, text="told to end at once", keep_wanted=True, drain=False))
 
     async def detach(self) -> None:
         """Let go of every worker; they serve on until a new daemon adopts them."""
