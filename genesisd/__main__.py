@@ -38,7 +38,9 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--config", type=Path, default=DEFAULT_CONFIG, metavar="FILE", help="default: %(default)s")
     command.add_argument("--check-config", type=Path, metavar="FILE", help="look at a configuration and end")
     command.add_argument(
-        "--foreground", action="store_true", help="stop the workers at SIGTERM, and when the terminal closes, instead of leaving them"
+        "--foreground",
+        action="store_true",
+        help="stop the workers at SIGTERM, and when the terminal closes, instead of leaving them",
     )
     command.add_argument("--guide", action="store_true", help="say what happens, and what to try once all is ready")
     command.add_argument("--version", action="version", version=f"genesisd {genesisd.__version__}")
