@@ -89,20 +89,21 @@ class History:
 
         The daemon or the whole machine stood still in between: time in which nobody looked is no proof.
         """
-        if self.last is None:
-            return self._noted(look, moved_at=look.at, still=0.0)
-        gap = look.at - self.last.at
+        last = self.last
+        if last is None:
+            return self._noted(look, moved_at=look.at)
+        gap = look.at - last.at
         gap = gap if gap <= cap else 0.0
-        stillness = self.still + gap if self.last.owed else min(look.waits, gap)
-        if self._moved(look):
-            slowest = max(self.slowest, stillness) if self.last.owed else self.slowest
+        stillness = self.still + gap if last.owed else min(look.waits, gap)
+        if self._moved(last, look):
+            slowest = max(self.slowest, stillness) if last.owed else self.slowest
             return self._noted(look, moved_at=look.at, still=0.0, slowest=slowest, doubtful=False)
         if self._may_have_moved(look):
             return self._noted(look, still=0.0, doubtful=True)
         return self._noted(look, still=stillness if look.owed else 0.0)
 
-    def _moved(self, look: Look) -> bool:
-        if look.canary is Canary.ANSWERED and (self.last is None or self.last.canary is not Canary.ANSWERED):
+    def _moved(self, last: Look, look: Look) -> bool:
+        if look.canary is Canary.ANSWERED and last.canary is not Canary.ANSWERED:
             return True
         if look.answered is not None and self.answered is not None and look.answered != self.answered:
             return True
@@ -195,7 +196,8 @@ def _fresh(history: History, last: Look) -> bool:
 def _convicts(history: History, last: Look, length: float) -> bool:
     if last.canary is Canary.WAITING:
         return _fresh(history, last) and last.canary_age >= length / 2
-    return last.canary is Canary.UNREACHABLE or (last.canary is Canary.REFUSED and last.certain and last.unanswered > 0)
+    # Where nothing is owed the stillness is 0: a refused canary that is to convict has users beside it.
+    return last.canary is Canary.UNREACHABLE or (last.canary is Canary.REFUSED and last.certain)
 
 
 def _charge(history: History, last: Look, length: float) -> str:
