@@ -112,8 +112,6 @@ class WorkerState:
     reason: Reason = NEVER_STARTED
     restarts: tuple[float, ...] = ()
     """Times of the unrequested restarts inside the window."""
-    exited: ExitRecord | None = None
-    """Set between the leader's death and the end of the sweep."""
     killed: bool = False
     """SIGKILL was ordered for the present stop."""
     shim_lost: bool = False

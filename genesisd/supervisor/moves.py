@@ -41,18 +41,15 @@ def stay(state: WorkerState) -> Decision:
 
 
 def enter(state: WorkerState, phase: Phase, at: float, reason: Reason, deadline: float | None = None) -> WorkerState:
-    """The bookkeeping that every change of phase shares."""
+    """The bookkeeping that every change of phase shares: what belonged to one stop or one check ends with it."""
     since = state.since if phase is state.phase else at
-    return replace(state, phase=phase, since=since, reason=reason, deadline=deadline, checking=False)
+    return replace(state, phase=phase, since=since, reason=reason, deadline=deadline, checking=False, killed=False)
 
 
 def begin(state: WorkerState, at: float, policy: Policy, reason: Reason) -> Decision:
     """Wanted up and nothing lives: ask the gates."""
     state = enter(state, Phase.STARTING, at, reason, at + policy.start_deadline)
-    state = replace(
-        state, wanted=True, checking=True, next=Next.DOWN, exited=None, killed=False, shim_lost=False, started=None
-    )
-    return state, (HoldFront(), CheckGates())
+    return replace(state, checking=True, shim_lost=False, started=None), (HoldFront(), CheckGates())
 
 
 def block(state: WorkerState, at: float, policy: Policy, reason: Reason) -> Decision:
@@ -95,7 +92,7 @@ def drain(state: WorkerState, at: float, policy: Policy, then: Next, reason: Rea
 
 def stop(state: WorkerState, at: float, policy: Policy, then: Next, reason: Reason) -> Decision:
     """End the process: SIGTERM, and the deadline orders SIGKILL."""
-    state = replace(enter(state, Phase.STOPPING, at, reason, at + policy.grace), next=then, killed=False, exited=None)
+    state = replace(enter(state, Phase.STOPPING, at, reason, at + policy.grace), next=then)
     return state, (EndProbes(state.incarnation), front(then, reason), Terminate(state.incarnation))
 
 
@@ -105,11 +102,15 @@ def stop_with_evidence(state: WorkerState, at: float, policy: Policy, reason: Re
     return state, (SaveEvidence(state.incarnation, reason), *effects)
 
 
-def sweep(state: WorkerState, at: float, policy: Policy, then: Next, record: ExitRecord) -> Decision:
-    """The leader is dead and its shim sweeps the tree; the deadline orders a kill of our own."""
-    reason = Reason(record.cause, record.text)
-    state = enter(state, Phase.STOPPING, at, reason, at + policy.kill_wait)
-    state = replace(state, next=then, killed=False, exited=record, last_exit=record)
+def sweep(
+    state: WorkerState, at: float, policy: Policy, then: Next, record: ExitRecord, reason: Reason | None = None
+) -> Decision:
+    """The leader is dead and its shim sweeps the tree; the deadline orders a kill of our own.
+
+    The reason is the death itself, unless the end was asked for.
+    """
+    reason = reason or Reason(record.cause, record.text)
+    state = replace(enter(state, Phase.STOPPING, at, reason, at + policy.kill_wait), next=then, last_exit=record)
     return state, (EndProbes(state.incarnation), front(then, reason))
 
 

@@ -54,13 +54,14 @@ def gate_shut(state: WorkerState, event: GateShut, policy: Policy) -> Decision:
 def spawned(state: WorkerState, event: Spawned, policy: Policy) -> Decision:
     """The process exists. If a stop overtook the spawn, its order went to nobody: give it again."""
     match state.phase:
-        case Phase.STARTING:
+        case Phase.STARTING if not state.checking:
             return moves.extend(replace(state, started=event.at), event.at, policy), (BeginProbes(event.incarnation),)
         case Phase.STOPPING:
             return state, (Terminate(event.incarnation),)
         case (
             Phase.STOPPED
             | Phase.BLOCKED
+            | Phase.STARTING
             | Phase.WARMING
             | Phase.READY
             | Phase.DEGRADED
@@ -98,13 +99,13 @@ def startup_passed(state: WorkerState, event: StartupPassed, policy: Policy) -> 
     return moves.stay(moves.extend(moves.enter(state, Phase.WARMING, event.at, reason), event.at, policy))
 
 
-def readiness_passed(state: WorkerState, event: ReadinessPassed, _policy: Policy) -> Decision:
+def readiness_passed(state: WorkerState, event: ReadinessPassed) -> Decision:
     """Proven. A worker that lost its shim stays on its way out."""
     recovers = state.phase is Phase.DEGRADED and not state.shim_lost
     return moves.ready(state, event.at) if recovers or state.phase is Phase.WARMING else moves.stay(state)
 
 
-def readiness_failed(state: WorkerState, event: ReadinessFailed, _policy: Policy) -> Decision:
+def readiness_failed(state: WorkerState, event: ReadinessFailed) -> Decision:
     """It lives but is not fit for traffic."""
     if state.phase is Phase.READY:
         return moves.enter(state, Phase.DEGRADED, event.at, event.reason), (HoldFront(),)
@@ -132,11 +133,9 @@ def exited(state: WorkerState, event: Exited, policy: Policy) -> Decision:
         hopeless = event.record.permanent and state.phase in {Phase.STARTING, Phase.WARMING}
         return moves.sweep(state, event.at, policy, Next.FAIL if hopeless else Next.RETRY, event.record)
     if state.phase is Phase.DRAINING:
-        asked = state.reason
-        state, effects = moves.sweep(state, event.at, policy, state.next, event.record)
-        return replace(state, reason=asked), effects
+        return moves.sweep(state, event.at, policy, state.next, event.record, state.reason)
     if state.phase is Phase.STOPPING:
-        return moves.stay(replace(state, exited=event.record, last_exit=event.record))
+        return moves.stay(replace(state, last_exit=event.record))
     return moves.stay(state)
 
 
@@ -154,15 +153,19 @@ def swept(state: WorkerState, event: Swept, policy: Policy) -> Decision:
 
 def shim_lost(state: WorkerState, event: ShimLost, policy: Policy) -> Decision:
     """Nobody reads its log pipe any more: it serves on, degraded, and is replaced by drain and restart."""
+    return _unwatched(state, event.at, policy)
+
+
+def _unwatched(state: WorkerState, at: float, policy: Policy) -> Decision:
     state = replace(state, shim_lost=True)
     reason = Reason("shim-lost", "its shim died, so its log is lost; it is being replaced")
     match state.phase:
         case Phase.READY | Phase.DEGRADED:
-            return moves.enter(state, Phase.DEGRADED, event.at, reason, deadline=event.at), ()
+            return moves.enter(state, Phase.DEGRADED, at, reason, deadline=at), ()
         case Phase.WARMING:
-            return moves.stop(state, event.at, policy, Next.RETRY, reason)
+            return moves.stop(state, at, policy, Next.RETRY, reason)
         case Phase.STARTING if not state.checking:
-            return moves.stop(state, event.at, policy, Next.RETRY, reason)
+            return moves.stop(state, at, policy, Next.RETRY, reason)
         case (
             Phase.STOPPED
             | Phase.BLOCKED
@@ -179,13 +182,13 @@ def shim_lost(state: WorkerState, event: ShimLost, policy: Policy) -> Decision:
 
 def adopted(state: WorkerState, event: Adopted, policy: Policy) -> Decision:
     """A new daemon found it alive. A store that was lost knows less than the process: believe the process."""
-    if event.incarnation > state.incarnation and state.reason == NEVER_STARTED:
-        state = replace(state, phase=Phase.STARTING, wanted=True, started=event.at)
-    state = replace(state, incarnation=event.incarnation, checking=False)
+    if state.reason == NEVER_STARTED:
+        state = replace(state, phase=Phase.STARTING, since=event.at, wanted=True, started=event.at)
+    state = replace(state, incarnation=event.incarnation)
     state, effects = moves.resume(state, event.at, policy)
     if not event.shim_lost or state.phase not in UP:
         return replace(state, shim_lost=event.shim_lost), effects
-    state, more = shim_lost(state, ShimLost(event.at, event.incarnation), policy)
+    state, more = _unwatched(state, event.at, policy)
     return state, (*effects, *more)
 
 

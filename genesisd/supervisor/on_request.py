@@ -37,8 +37,8 @@ def start(state: WorkerState, event: StartRequested, policy: Policy) -> Decision
         case Phase.BLOCKED:
             return moves.stay(wanted) if state.checking else moves.look_again(wanted, event.at, policy)
         case Phase.DRAINING | Phase.STOPPING:
-            going_down = state.next in {Next.DOWN, Next.FAIL}
-            return moves.stay(replace(wanted, next=Next.START if going_down else state.next))
+            coming_back = state.next in {Next.START, Next.RETRY}
+            return moves.stay(wanted) if coming_back else _redirect(wanted, Next.START, REQUESTED)
         case Phase.STARTING | Phase.WARMING | Phase.READY | Phase.DEGRADED:
             return moves.stay(wanted)
         case _:
@@ -61,12 +61,12 @@ def stop(state: WorkerState, event: StopRequested, policy: Policy) -> Decision:
         case Phase.STARTING | Phase.WARMING:
             return moves.stop(state, event.at, policy, Next.DOWN, reason)
         case Phase.READY | Phase.DEGRADED:
-            leave = moves.drain if event.drain else _now
+            leave = moves.drain if event.drain else moves.stop
             return leave(state, event.at, policy, Next.DOWN, reason)
-        case Phase.DRAINING:
-            return _redirect(state, event.at, policy, Next.DOWN, reason, drain=event.drain)
-        case Phase.STOPPING:
-            return _redirect(state, event.at, policy, Next.DOWN, reason, drain=True)
+        case Phase.DRAINING if not event.drain:
+            return moves.stop(state, event.at, policy, Next.DOWN, reason)
+        case Phase.DRAINING | Phase.STOPPING:
+            return _redirect(state, Next.DOWN, reason)
         case _:
             assert_never(state.phase)
 
@@ -85,12 +85,12 @@ def restart(state: WorkerState, event: RestartRequested, policy: Policy) -> Deci
         case Phase.STARTING | Phase.WARMING:
             return moves.stop(state, event.at, policy, Next.START, reason)
         case Phase.READY | Phase.DEGRADED:
-            leave = moves.drain if event.drain else _now
+            leave = moves.drain if event.drain else moves.stop
             return leave(state, event.at, policy, Next.START, reason)
-        case Phase.DRAINING:
-            return _redirect(state, event.at, policy, Next.START, reason, drain=event.drain)
-        case Phase.STOPPING:
-            return _redirect(state, event.at, policy, Next.START, reason, drain=True)
+        case Phase.DRAINING if not event.drain:
+            return moves.stop(state, event.at, policy, Next.START, reason)
+        case Phase.DRAINING | Phase.STOPPING:
+            return _redirect(state, Next.START, reason)
         case _:
             assert_never(state.phase)
 
@@ -142,13 +142,6 @@ def dependency_lost(state: WorkerState, event: DependencyLost, policy: Policy) -
             assert_never(state.phase)
 
 
-def _now(state: WorkerState, at: float, policy: Policy, then: Next, reason: Reason) -> Decision:
-    return moves.stop(state, at, policy, then, reason)
-
-
-def _redirect(state: WorkerState, at: float, policy: Policy, then: Next, reason: Reason, *, drain: bool) -> Decision:
-    """A stop is under way: change what it is for, keep its deadline, hurry it where asked."""
-    if not drain:
-        return moves.stop(state, at, policy, then, reason)
-    state = replace(state, next=then, reason=reason)
-    return state, (moves.front(then, reason),)
+def _redirect(state: WorkerState, then: Next, reason: Reason) -> Decision:
+    """A stop is under way: change what it is for, and keep its deadline."""
+    return replace(state, next=then, reason=reason), (moves.front(then, reason),)

@@ -41,6 +41,8 @@ def delay(nth: int, policy: Policy) -> float:
     """Seconds before the ``nth`` restart (1-based) of a window."""
     if nth <= 1:
         return 0.0
-    # A large exponent would overflow a float long after the cap was reached.
-    exponent = min(nth - 2, 64)
-    return float(min(policy.backoff_initial * policy.backoff_factor**exponent, policy.backoff_max))
+    wait = min(policy.backoff_initial, policy.backoff_max)
+    # Capped at each step: a power would overflow a float long after the cap was reached.
+    for _ in range(nth - 2):
+        wait = min(wait * policy.backoff_factor, policy.backoff_max)
+    return wait

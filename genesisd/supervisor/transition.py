@@ -83,9 +83,9 @@ def decide(state: WorkerState, event: Event, policy: Policy) -> Decision:  # noq
         case StartupPassed():
             return on_report.startup_passed(state, event, policy)
         case ReadinessPassed():
-            return on_report.readiness_passed(state, event, policy)
+            return on_report.readiness_passed(state, event)
         case ReadinessFailed():
-            return on_report.readiness_failed(state, event, policy)
+            return on_report.readiness_failed(state, event)
         case LivenessFailed():
             return on_report.liveness_failed(state, event, policy)
         case Drained():

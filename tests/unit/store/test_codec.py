@@ -17,7 +17,6 @@ FULL = WorkerState(
     next=Next.RETRY,
     reason=Reason("crash", "it died: 'quoted'"),
     restarts=(10.0, 90.0),
-    exited=ExitRecord(None, 9, "crash", "killed", permanent=False),
     killed=True,
     shim_lost=True,
     last_exit=ExitRecord(1, None, "bad-config", "no", permanent=True),

@@ -36,3 +36,9 @@ def test_no_budget_means_no_restart():
 def test_back_off_grows_to_its_cap(nth, seconds):
     """And never overflows."""
     assert delay(nth, POLICY) == seconds
+
+
+def test_a_gentle_factor_reaches_the_cap_too():
+    """However slowly it grows."""
+    assert delay(1_000, Policy(backoff_initial=1, backoff_factor=1.01, backoff_max=60)) == 60
+    assert delay(2, Policy(backoff_initial=90, backoff_max=60)) == 60

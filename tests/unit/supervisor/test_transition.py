@@ -88,6 +88,15 @@ def test_open_gates_order_a_new_incarnation():
     life = Life().when(StartRequested(5), GateOpened(6))
     assert life.orders == [Spawn(1)]
     assert (life.state.incarnation, life.state.started, life.state.checking) == (1, 6, False)
+    assert life.state.deadline == 6 + 30
+    assert Life(policy=replace(POLICY, start_cap=20)).when(StartRequested(5), GateOpened(6)).state.deadline == 6 + 20
+
+
+def test_a_start_counts_from_the_spawn():
+    """A spawn may take its time: pages of a large environment are read from a cold disk."""
+    life = Life().when(StartRequested(0), GateOpened(0), Spawned(8, 1))
+    assert (life.state.started, life.state.deadline) == (8, 8 + 30)
+    assert life.when(Progressed(37, 1), Progressed(66, 1), Progressed(95, 1)).state.deadline == 8 + 100
 
 
 def test_a_shut_gate_blocks_with_its_reason_and_is_asked_again():
@@ -95,9 +104,18 @@ def test_a_shut_gate_blocks_with_its_reason_and_is_asked_again():
     life = Life().when(StartRequested(0), GateShut(1, WHY))
     assert (life.phase, life.state.reason, life.state.deadline) == (Phase.BLOCKED, WHY, 2)
     life.when(DeadlinePassed(2))
-    assert (life.phase, life.orders) == (Phase.BLOCKED, [CheckGates()])
+    assert (life.phase, life.orders, life.state.deadline) == (Phase.BLOCKED, [CheckGates()], 2 + 30)
     life.when(GateOpened(3))
     assert (life.phase, life.orders) == (Phase.STARTING, [Spawn(1)])
+
+
+def test_since_tells_when_the_phase_began():
+    """Looking again at a shut gate, or another reason, begins nothing."""
+    life = Life().when(StartRequested(1), GateShut(2, WHY))
+    assert life.when(DeadlinePassed(3), GateShut(4, Reason("other", "still"))).state.since == 2
+    life = ready(5).when(ReadinessFailed(6, 1, WHY), ReadinessFailed(7, 1, Reason("other", "still")))
+    assert life.state.since == 6
+    assert life.when(ShimLost(8, 1)).state.since == 6
 
 
 def test_gates_that_never_answer_are_asked_again():
@@ -180,6 +198,7 @@ def test_an_exit_nobody_asked_for_is_a_crash_whatever_its_status(code):
         Phase.STOPPING, Next.RETRY, Reason("engine-dead", "the engine died"),
     )  # fmt: skip
     assert life.orders == [EndProbes(1), HoldFront()]
+    assert life.state.deadline == 50 + 4
     life.when(Swept(51, 1))
     assert (life.phase, life.orders, life.state.restarts) == (Phase.STARTING, [HoldFront(), CheckGates()], (51,))
     assert life.state.last_exit == record
@@ -205,6 +224,30 @@ def test_the_first_restart_is_immediate_and_the_next_ones_wait():
     assert life.orders == [CloseFront(life.state.reason)]
     assert "3 restarts in 600 s" in life.state.reason.text
     assert "killed by signal 9" in life.state.reason.text
+
+
+def test_the_shortest_back_off_is_waited_for():
+    """Half a second is not nothing."""
+    life = in_phase(Phase.BACKOFF)
+    assert life.state.deadline == 2
+    life = ready()
+    life.policy = replace(POLICY, backoff_initial=0.5)
+    life.when(Exited(0, 1, CRASH), Swept(0, 1), GateOpened(0), Spawned(0, 2), Exited(0, 2, CRASH), Swept(0, 2))
+    assert (life.phase, life.state.deadline) == (Phase.BACKOFF, 0.5)
+
+
+def test_a_sweep_that_never_ends_is_hurried():
+    """The shim may be stuck itself."""
+    assert ready().when(Exited(50, 1, CRASH), DeadlinePassed(54)).orders == [Kill(1)]
+
+
+def test_every_life_gets_its_own_kill():
+    """That an earlier stop came to SIGKILL does not make the next one unkillable."""
+    life = ready().when(LivenessFailed(60, 1, WHY), DeadlinePassed(65), Exited(66, 1, CRASH), Swept(66, 1))
+    life.when(GateOpened(66), Spawned(66, 2), LivenessFailed(70, 2, WHY), DeadlinePassed(75))
+    assert (life.phase, life.orders) == (Phase.STOPPING, [Kill(2)])
+    life = ready().when(StopRequested(1, drain=False), DeadlinePassed(6))
+    assert life.when(Exited(7, 1, CRASH)).state.killed is True
 
 
 def test_a_hopeless_start_is_not_tried_again():
@@ -275,7 +318,10 @@ def test_a_stop_drains_then_terminates_and_stays_down():
     life.when(Drained(12, 1))
     assert (life.phase, life.state.deadline) == (Phase.STOPPING, 17)
     assert Terminate(1) in life.orders
-    life.when(Exited(13, 1, ExitRecord(0, None, "stopped", "")), Swept(13, 1))
+    ended = ExitRecord(0, None, "stopped", "")
+    life.when(Exited(13, 1, ended))
+    assert (life.phase, life.orders, life.state.last_exit) == (Phase.STOPPING, [], ended)
+    life.when(Swept(13, 1))
     assert (life.phase, life.state.wanted, life.state.restarts) == (Phase.STOPPED, False, ())
     assert life.state.reason == Reason("operator", "stopped by the operator")
 
@@ -288,14 +334,44 @@ def test_a_drain_that_takes_too_long_is_cut():
 def test_a_stop_without_drain_terminates_at_once():
     """Also in the middle of a drain."""
     assert ready().when(StopRequested(10, drain=False)).phase is Phase.STOPPING
-    assert ready().when(StopRequested(10), StopRequested(11, drain=False)).phase is Phase.STOPPING
+    life = ready().when(RestartRequested(10), StopRequested(11, drain=False))
+    assert (life.phase, life.state.next, life.state.deadline) == (Phase.STOPPING, Next.DOWN, 11 + 5)
+
+
+@pytest.mark.parametrize("again", [StopRequested(3), StopRequested(3, drain=False), RestartRequested(3, drain=False)])
+def test_a_stop_under_way_keeps_its_deadline(again):
+    """Asking twice neither signals twice nor buys the process more time."""
+    life = ready().when(LivenessFailed(1, 1, WHY), again)
+    assert (life.phase, life.state.deadline) == (Phase.STOPPING, 1 + 5)
+    then = Next.START if isinstance(again, RestartRequested) else Next.DOWN
+    assert (life.state.next, len(life.orders), Terminate(1) in life.orders) == (then, 1, False)
+
+
+def test_a_drain_under_way_keeps_its_deadline():
+    """And ends for the reason that was given last."""
+    life = ready().when(RestartRequested(1), StopRequested(3))
+    assert (life.phase, life.state.next, life.state.deadline) == (Phase.DRAINING, Next.DOWN, 1 + 10)
+    assert life.orders == [CloseFront(life.state.reason)]
+
+
+def test_a_stop_of_what_is_down_is_noted():
+    """A failed worker is put to rest; one that rests keeps resting."""
+    life = in_phase(Phase.FAILED).when(StopRequested(1))
+    assert (life.phase, life.state.wanted, life.orders) == (Phase.STOPPED, False, [CloseFront(life.state.reason)])
+    life = in_phase(Phase.STOPPED).when(StopRequested(1))
+    assert (life.phase, life.state.reason.code, life.orders) == (Phase.STOPPED, "operator", [])
+    assert life.when(StopRequested(2, keep_wanted=True)).state.reason.code == "operator"
 
 
 def test_no_drain_time_means_no_drain():
     """A drain of 0 s goes straight to SIGTERM."""
     life = ready()
     life.policy = replace(POLICY, drain=0)
-    assert life.when(StopRequested(10)).phase is Phase.STOPPING
+    life.when(StopRequested(10))
+    assert (life.phase, life.state.next) == (Phase.STOPPING, Next.DOWN)
+    life = ready()
+    life.policy = replace(POLICY, drain=0.5)
+    assert life.when(StopRequested(10)).phase is Phase.DRAINING
 
 
 @pytest.mark.parametrize("phase", [Phase.BLOCKED, Phase.BACKOFF])
@@ -329,6 +405,7 @@ def test_a_start_during_a_stop_comes_back():
     """And costs nothing."""
     life = ready().when(StopRequested(1), StartRequested(2))
     assert (life.phase, life.state.next, life.state.wanted) == (Phase.DRAINING, Next.START, True)
+    assert (life.orders, life.state.deadline) == ([HoldFront()], 1 + 10)
     life.when(Drained(3, 1), Exited(3, 1, CRASH), Swept(4, 1))
     assert (life.phase, life.state.restarts) == (Phase.STARTING, ())
 
@@ -337,6 +414,8 @@ def test_a_start_during_a_crash_restart_still_pays():
     """An idempotent start is not a way round the budget."""
     life = ready().when(Exited(1, 1, CRASH), StartRequested(2))
     assert life.state.next is Next.RETRY
+    hopeless = starting().when(Exited(1, 1, HOPELESS), StartRequested(2))
+    assert hopeless.state.next is Next.START
 
 
 def test_a_restart_drains_and_spends_no_budget():
@@ -363,7 +442,10 @@ def test_a_restart_while_the_gates_are_asked_asks_nothing_more():
 
 def test_a_restart_without_drain_and_during_a_drain():
     """It hurries where asked to."""
-    assert ready().when(RestartRequested(1, drain=False)).phase is Phase.STOPPING
+    life = ready().when(RestartRequested(1, drain=False))
+    assert (life.phase, life.state.next) == (Phase.STOPPING, Next.START)
+    life = ready().when(StopRequested(1), RestartRequested(2, drain=False))
+    assert (life.phase, life.state.next, life.state.deadline) == (Phase.STOPPING, Next.START, 2 + 5)
     life = ready().when(StopRequested(1), RestartRequested(2))
     assert (life.phase, life.state.next, life.orders) == (Phase.DRAINING, Next.START, [HoldFront()])
     life = starting().when(RestartRequested(1))
@@ -391,6 +473,9 @@ def test_a_start_of_a_failed_worker_is_a_fresh_start():
     life = in_phase(Phase.FAILED)
     life.state = replace(life.state, restarts=(1.0, 2.0, 3.0))
     assert life.when(StartRequested(9)).state.restarts == ()
+    life = in_phase(Phase.FAILED)
+    life.state = replace(life.state, restarts=(1.0, 2.0, 3.0))
+    assert life.when(RestartRequested(9)).state.restarts == ()
 
 
 def test_a_start_of_a_blocked_worker_looks_at_once():
@@ -419,8 +504,9 @@ def test_a_lost_dependency_takes_the_worker_down_until_it_is_back():
     """Its gate then decides."""
     life = ready().when(DependencyLost(1, WHY))
     assert (life.phase, life.state.next, life.state.wanted) == (Phase.DRAINING, Next.START, True)
-    assert warming().when(DependencyLost(1, WHY)).phase is Phase.STOPPING
-    assert starting().when(DependencyLost(1, WHY)).phase is Phase.STOPPING
+    for life in (warming(), starting()):
+        life.when(DependencyLost(1, WHY))
+        assert (life.phase, life.state.next) == (Phase.STOPPING, Next.START)
     assert Life().when(StartRequested(0), DependencyLost(1, WHY)).phase is Phase.STARTING
 
 
@@ -441,6 +527,13 @@ def test_a_lost_shim_degrades_and_is_replaced_by_drain_and_restart():
     )  # fmt: skip
 
 
+def test_a_new_life_has_a_shim():
+    """It may degrade and recover, which one without a shim may not."""
+    life = ready().when(ShimLost(5, 1), DeadlinePassed(5), Drained(5, 1), Exited(5, 1, CRASH), Swept(5, 1))
+    life.when(GateOpened(6), Spawned(6, 2), StartupPassed(7, 2), ReadinessPassed(8, 2))
+    assert life.when(ReadinessFailed(9, 2, WHY), ReadinessPassed(10, 2)).phase is Phase.READY
+
+
 def test_a_shim_lost_during_a_start_restarts_at_once():
     """There is nothing to drain."""
     for life in (starting(), warming()):
@@ -457,6 +550,18 @@ def test_an_adopted_ready_worker_stays_ready():
     assert (life.phase, life.orders) == (Phase.READY, [OpenFront(1), BeginProbes(1, proven=True)])
 
 
+def test_an_adopted_degraded_worker_stays_out_of_traffic():
+    """Until its readiness passes again; it has proven itself before."""
+    life = in_phase(Phase.DEGRADED).when(Adopted(9, 1))
+    assert (life.phase, life.orders) == (Phase.DEGRADED, [HoldFront(), BeginProbes(1, proven=True)])
+
+
+def test_a_life_that_is_found_while_the_gates_are_asked_starts_now():
+    """Its cap does not count from a start that is long over."""
+    life = ready(0).when(Exited(900, 1, CRASH), Swept(900, 1), Adopted(901, 1))
+    assert (life.phase, life.state.deadline) == (Phase.STARTING, 901 + 30)
+
+
 def test_an_adopted_starting_worker_proves_itself_from_the_beginning():
     """With a new deadline."""
     for life in (starting(), warming()):
@@ -470,6 +575,11 @@ def test_an_adopted_leaving_worker_goes_on_leaving():
     """Under the deadline it had."""
     life = ready().when(StopRequested(1), Adopted(9, 1))
     assert (life.phase, life.orders[1:], life.state.deadline) == (Phase.DRAINING, [WaitDrained(1)], 11)
+    assert life.orders[0] == CloseFront(life.state.reason)
+    returning = ready().when(RestartRequested(1), Adopted(9, 1))
+    assert returning.orders == [HoldFront(), WaitDrained(1)]
+    returning.when(Drained(10, 1), Adopted(11, 1))
+    assert returning.orders == [HoldFront(), Terminate(1)]
     life.when(Drained(10, 1), Adopted(11, 1))
     assert (life.phase, life.orders[1:]) == (Phase.STOPPING, [Terminate(1)])
     life.when(DeadlinePassed(15), Adopted(16, 1))
@@ -488,6 +598,8 @@ def test_a_lost_store_believes_the_process():
     """It proves itself again; an operator's later stop is not undone."""
     life = Life().when(Adopted(9, 7))
     assert (life.phase, life.state.incarnation, life.state.wanted) == (Phase.STARTING, 7, True)
+    assert (life.state.since, life.state.started) == (9, 9)
+    assert life.when(Progressed(90, 7)).state.deadline == 9 + 100
     stopped = Life().when(StopRequested(1), Adopted(9, 7))
     assert (stopped.phase, stopped.state.wanted) == (Phase.STOPPING, False)
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from genesisd.supervisor.model import (
+    CloseFront,
     Effect,
     Event,
     ExitRecord,
     GateOpened,
+    HoldFront,
+    OpenFront,
     Phase,
     Policy,
     ReadinessPassed,
@@ -16,6 +19,7 @@ from genesisd.supervisor.model import (
     WorkerState,
 )
 from genesisd.supervisor.transition import decide
+from tests.unit.supervisor.sound import front_fits, sound
 
 POLICY = Policy(
     start_deadline=30, start_cap=100, drain=10, grace=5, kill_wait=4, gate_retry=1, budget=3, window=600,
@@ -31,12 +35,19 @@ class Life:
         self.state = state or WorkerState()
         self.policy = policy
         self.orders: list[Effect] = []
+        self.front: Effect | None = None
 
     def when(self, *events: Event) -> Life:
         """Each event happens; ``orders`` holds what the last one ordered."""
         for event in events:
-            self.state, effects = decide(self.state, event, self.policy)
+            before = self.state
+            self.state, effects = decide(before, event, self.policy)
+            sound(before, event, self.state, effects)
             self.orders = list(effects)
+            for order in effects:
+                if isinstance(order, OpenFront | HoldFront | CloseFront):
+                    self.front = order
+            assert front_fits(self.state, self.front), f"{self.state} with {self.front}"
         return self
 
     @property

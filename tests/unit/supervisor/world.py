@@ -53,6 +53,7 @@ from genesisd.supervisor.model import (
     WorkerState,
 )
 from genesisd.supervisor.transition import decide
+from tests.unit.supervisor.sound import sound
 
 POLICY = Policy(
     start_deadline=30, start_cap=100, drain=10, grace=5, kill_wait=5, gate_retry=1, budget=3, window=600,
@@ -112,9 +113,10 @@ class World:
     def step(self) -> None:
         """Take one event from the mailbox, persist, act. The daemon may die between any two of these."""
         event = self.mailbox.popleft()
-        before = self.state.phase
-        state, effects = decide(self.state, event, self.policy)
-        self.trace.append(f"{self.now:8.2f} {before:>9} {event} -> {state.phase} {effects}")
+        before = self.state
+        state, effects = decide(before, event, self.policy)
+        self.trace.append(f"{self.now:8.2f} {before.phase:>9} {event} -> {state.phase} {effects}")
+        sound(before, event, state, effects)
         if self.dies():
             return
         self.state = self.disk = state
@@ -418,6 +420,6 @@ def walk(seed: int, steps: int = 40) -> World:
             if world.random.random() < 0.8:
                 world.drain_mailbox()
         world.settle()
-    except BrokenError as error:
+    except AssertionError as error:
         raise BrokenError(f"seed {seed}: {error}\n" + "\n".join(world.trace[-40:])) from error
     return world
