@@ -1,4 +1,4 @@
-# Targets for people: run, test, soak, bench, fmt, lock, install, clean. Everything they need they build themselves.
+# Targets for people; "make help" lists them. Everything they need they build themselves.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -25,6 +25,7 @@ help:
 	  'make test     the gate: linters, then every test' \
 	  'make soak     what takes longer than the gate allows' \
 	  'make bench    measure, and compare with peers in the same run' \
+	  'make mutate   change the pure decisions one by one, and see that a test notices (about 6 minutes)' \
 	  'make fmt      format and mend what ruff can mend' \
 	  'make lock     resolve the dependencies again (UPGRADE=1 to move them)' \
 	  'make install  install for systemd (DESTDIR=, LIBDIR=, INSTALL_PYTHON=)' \
@@ -88,12 +89,18 @@ lint: env-dev
 prerequisites:
 	@tools/test-prerequisites
 
-.PHONY: soak bench
+.PHONY: soak bench mutate
 soak: env-dev prerequisites
 	@GENESISD_CACHE='$(GENESISD_CACHE)' exec $(BIN)/python -m pytest tests -m soak $(PYTEST_ARGS)
 
 bench: env-dev
 	@exec $(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+# Everything anew: what an earlier run found may be cached under other tests. docs/mutation.md argues the survivors.
+mutate: env-dev
+	@rm -rf mutants
+	@$(BIN)/mutmut run
+	@$(BIN)/mutmut results
 
 # --- upkeep ---------------------------------------------------------------------------------------------------
 
@@ -128,5 +135,5 @@ uninstall:
 
 .PHONY: clean
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist build mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
