@@ -68,6 +68,8 @@ class FrontAdapter:
         if worker not in self._seated:
             return None
         counted = await self._fronts.stats(worker)
+        if worker not in self._seated:  # it left meanwhile: nobody would ever forget this answer
+            return None
         fields = {field.name for field in dataclasses.fields(FrontStats)}
         self.latest[worker] = (
             None
