@@ -126,6 +126,8 @@ def test_gates_that_never_answer_are_asked_again():
     assert life.orders == [CheckGates()]
     life.when(DeadlinePassed(31 + 30))
     assert (life.phase, life.state.reason.code) == (Phase.BLOCKED, "gate-silent")
+    blocked = in_phase(Phase.BLOCKED).when(DeadlinePassed(1), DeadlinePassed(1 + 30))
+    assert (blocked.state.reason.code, blocked.orders, blocked.state.deadline) == ("gate-silent", [], 31 + 1)
 
 
 def test_an_answer_that_nobody_waits_for_spawns_nothing():

@@ -20,6 +20,7 @@ from genesisd.supervisor.model import (
     ReadinessFailed,
     ReadinessPassed,
     Reason,
+    ShimLost,
     Spawned,
     SpawnFailed,
     StartRequested,
@@ -27,7 +28,7 @@ from genesisd.supervisor.model import (
     Swept,
 )
 from genesisd.supervisor.transition import decide
-from tests.unit.supervisor.transcript import CRASH, Life, in_phase, ready
+from tests.unit.supervisor.transcript import CRASH, POLICY, Life, in_phase, ready
 
 WHY = Reason("another", "word")
 STOPPED, BLOCKED, STARTING, WARMING, READY = Phase.STOPPED, Phase.BLOCKED, Phase.STARTING, Phase.WARMING, Phase.READY
@@ -85,6 +86,15 @@ def test_while_the_gates_are_asked_no_process_can_be_meant(kind, asking):
     before = life.state
     life.when(report(kind, before.incarnation))
     assert (life.state, life.orders) == (before, [])
+
+
+@pytest.mark.parametrize("phase", Phase)
+@pytest.mark.parametrize("kind", [*(k for k in CONCERNED if k not in {GateOpened, GateShut, DependencyLost}), ShimLost])
+def test_a_report_about_another_life_concerns_nobody(kind, phase):
+    """Neither one that is over nor one that was never ordered."""
+    state = replace(in_phase(phase).state, incarnation=5)
+    for number in (4, 6):
+        assert decide(state, report(kind, number), POLICY) == (state, ())
 
 
 @pytest.mark.parametrize("phase", [STOPPED, READY, Phase.FAILED])
