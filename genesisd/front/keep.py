@@ -20,6 +20,7 @@ from genesisd.front.wire import order, target_of
 
 _STRIKES = 2
 """Questions in a row that a front may leave unanswered before it counts as wedged and is replaced."""
+_LOOK_EVERY = 5.0
 _QUIT_WITHIN = 5.0
 _DYING = 0.25
 _LEAVING = 120.0
@@ -130,7 +131,7 @@ class Keeper:
         since = time.monotonic()
         while True:
             if self._channel is not None:
-                await self._channel.lost.wait()
+                await self._until_lost(self._channel)
                 await self._mourn()
             backoff = backoff.after(time.monotonic() - since)
             await asyncio.sleep(backoff.delay)
@@ -141,6 +142,16 @@ class Keeper:
             except (GenesisError, OSError) as error:
                 self._tell("front-failed", self._seat.worker, text=str(error), delay=backoff.delay)
                 since = time.monotonic()
+
+    async def _until_lost(self, channel: Channel) -> None:
+        """Nobody may ask it anything for hours, and one that is wedged or stopped keeps its address shut meanwhile."""
+        while not channel.lost.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_EVERY):
+                    await channel.lost.wait()
+            if not channel.lost.is_set():
+                with contextlib.suppress(GenesisError):
+                    await self.ask({"op": "stats"})
 
     async def _mourn(self) -> None:
         channel, self._channel = self._channel, None
