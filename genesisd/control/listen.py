@@ -9,9 +9,13 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from aiohttp import web
+
 from genesisd.errors import ConfigError, ConflictError
 
 MODE = 0o660
+QUEUE = 128
+"""Connections that may wait to be accepted."""
 _LONGEST = 107
 """Bytes of a path that fit into sockaddr_un."""
 
@@ -50,7 +54,18 @@ def listen(path: Path, group: int | None = None) -> socket.socket:
             path=str(path),
         ) from problem
     finally:
-        fresh.unlink(missing_ok=True)
+        with suppress(OSError):  # of a read-only folder: that the socket could not be made is the better news
+            fresh.unlink(missing_ok=True)
+
+
+async def serve(runner: web.AppRunner, listener: socket.socket) -> None:
+    """Serve ``runner`` there.
+
+    asyncio tries ``backlog`` accepts at a time, and when descriptors are short each of them fails, is logged with a
+    traceback and begins a retry of its own, which fails as often: thousands a second. So it gets one.
+    """
+    await web.SockSite(runner, listener, backlog=1).start()
+    listener.listen(QUEUE)  # which the site took for the length of the queue as well
 
 
 def _listen_at(fresh: Path, path: Path, group: int | None) -> socket.socket:
@@ -60,7 +75,7 @@ def _listen_at(fresh: Path, path: Path, group: int | None) -> socket.socket:
         _bind(listener, fresh)
         if group is not None:
             os.chown(fresh, -1, group)
-        listener.listen(128)
+        listener.listen(QUEUE)
         fresh.rename(path)
     except OSError:
         listener.close()

@@ -79,7 +79,7 @@ class ControlServer:
             lingering_time=1.0,
         )
         await self._runner.setup()
-        await web.SockSite(self._runner, listener).start()
+        await listen.serve(self._runner, listener)
 
     async def close(self) -> None:
         """End all streams, finish what was ordered, remove the socket."""
