@@ -16,6 +16,16 @@ from genesisd.units import Address
 from genesisd.yamlfile import Document, Location
 
 Workers = Mapping[str, WorkerSpec]
+_PLAIN = "the probes speak plain HTTP to the engine; end TLS before the front"
+_OWN_FLAGS = {
+    "--host": "use 'listen'",
+    "--port": "use 'listen' for the public port, and 'engine_port' for the engine's own",
+    "--uds": "use 'listen'",
+    "--served-model-name": "use 'served_model_name'",
+    "--api-key": "set VLLM_API_KEY in 'env', from where the probes know it too",
+    "--ssl-keyfile": _PLAIN,
+    "--ssl-certfile": _PLAIN,
+}
 _ANY = {"0.0.0.0", "::"}
 
 
@@ -39,6 +49,7 @@ def check(sources: Sources, workers: Workers, *, metrics: Address | None, paths:
         *_addresses(sources, workers, metrics),
         *_cards(sources, workers),
         *_pins(sources, workers, pins),
+        *_flags(sources, workers),
         *_lengths(sources, workers, paths),
     ]
     if not faults:
@@ -166,6 +177,15 @@ def _pins(sources: Sources, workers: Workers, pins: Path | None) -> Iterator[Con
     for name, pin in users.items():
         if pin not in known:
             yield sources.fault(name, ("pin",), f"no pin {pin!r} in {pins}; {_near(pin, known)}")
+
+
+def _flags(sources: Sources, workers: Workers) -> Iterator[ConfigError]:
+    """With a flag of the daemon's own given twice the engine would be elsewhere than where it is asked."""
+    for name, spec in workers.items():
+        for n, arg in enumerate(spec.args if spec.pin is not None else ()):
+            flag = arg.partition("=")[0]
+            if (instead := _OWN_FLAGS.get(flag.replace("_", "-"))) is not None:
+                yield sources.fault(name, ("args", n), f"{flag} is the daemon's to set: {instead}")
 
 
 def pin_ids(document: Document) -> list[str]:

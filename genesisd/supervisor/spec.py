@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from genesisd.probes.spec import ProbesSpec
 from genesisd.units import ByteSize, Duration, HostPort, SpecModel
@@ -13,11 +13,27 @@ from genesisd.units import ByteSize, Duration, HostPort, SpecModel
 WorkerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$")]
 
 
+def _no_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("holds a NUL byte, which no argument and no variable can")
+    return text
+
+
+def _variable(name: str) -> str:
+    if not name or "=" in name:
+        raise ValueError("is no name of a variable: expected one without '=', such as VLLM_LOGGING_LEVEL")
+    return name
+
+
+Argument = Annotated[str, AfterValidator(_no_nul)]
+Variable = Annotated[str, AfterValidator(_no_nul), AfterValidator(_variable)]
+
+
 class BackoffSpec(SpecModel):
     """Delay before restart n: nothing for the first, then ``initial * factor**(n-2)``, at most ``max``."""
 
     initial: Duration = 1.0
-    factor: float = Field(default=2.0, ge=1)
+    factor: float = Field(default=2.0, ge=1, allow_inf_nan=False)
     max: Duration = 60.0
 
 
@@ -71,15 +87,15 @@ class WorkerSpec(SpecModel):
 
     pin: str | None = None
     """Id of a pin in the pins file. Exactly one of ``pin`` and ``command`` is set."""
-    command: tuple[str, ...] | None = Field(default=None, min_length=1)
+    command: tuple[Argument, ...] | None = Field(default=None, min_length=1)
     """An argv of one's own; {port}, {host} and {worker} are filled in."""
     runner: Literal["local"] = "local"
     model: str | None = None
     """Path or repository of the model; ``demo:tiny`` is the model that comes with the project."""
     served_model_name: str | None = None
-    args: tuple[str, ...] = ()
+    args: tuple[Argument, ...] = ()
     """Further ``vllm serve`` flags, passed through as they are."""
-    env: dict[str, str] = Field(default_factory=dict)
+    env: dict[Variable, Argument] = Field(default_factory=dict)
     listen: HostPort | None = None
     """The public address. With the front off it is the engine's own."""
     engine_port: int | None = Field(default=None, gt=0, lt=65536)
@@ -107,6 +123,8 @@ class WorkerSpec(SpecModel):
     def _one_source(self) -> Self:
         if (self.pin is None) == (self.command is None):
             raise ValueError("set exactly one of 'pin' and 'command'")
+        if self.command is not None and not self.command[0]:
+            raise ValueError("the first part of 'command' is empty: it names the program")
         if self.pin is not None and self.model is None:
             raise ValueError("a worker with a 'pin' needs a 'model'")
         return self
