@@ -1,0 +1,288 @@
+"""Orders from several people while everything is killed at random; a history says whether what holds always held.
+
+Rounds of trouble are parted by quiet, in which all must be where it was last ordered to be. Everything that happens is
+drawn from one seed; what the scheduler makes of it is not, so a failure prints the history.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import threading
+import time
+from collections import deque
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from genesisd.control.client import Client, ControlError
+from tests.helpers.box import FAKE, Box, alive, command, descendants, free_port, until
+
+ROUND = 4.0
+PEOPLE = 3
+ANSWER_WITHIN = 20.0
+BUDGET = 2
+VERBS = ["stop", "start", "start", "restart", "restart now", "stop now", "reset", "drain"]
+MAY_SAY = {"not_running", "conflict", "unavailable"}
+"""Refusals that a daemon which is being killed may give; every other answer is a fault."""
+QUICK = {
+    "stop": {"drain": "300ms", "grace": "500ms"},
+    "probes": {
+        "startup": [{"kind": "http", "period": "50ms"}],
+        "readiness": [{"kind": "http"}],
+        "liveness": [{"kind": "process"}],
+    },
+}
+FREE = {"restart": {"budget": 10_000, "backoff": {"initial": "50ms", "max": "200ms"}}}
+TIGHT = {"restart": {"budget": BUDGET, "window": "1h", "backoff": {"initial": "50ms", "max": "50ms"}}}
+
+
+def workers() -> dict[str, Any]:
+    """A bare one, a tree, one with a front and a dependent, and one that may not be restarted often."""
+    fake = {name: [*FAKE, "--boot-seconds", "0.1"] for name in ("bare", "tree", "front", "needs", "tight")}
+    return {
+        "bare": {"command": [*fake["bare"], "--bare"], **QUICK, **FREE},
+        "tree": {"command": [*fake["tree"], "--workers", "2", "--setsid-workers"], **QUICK, **FREE},
+        "front": {
+            "command": [*fake["front"], "--bare"],
+            "listen": f"127.0.0.1:{free_port()}",
+            **QUICK,
+            **FREE,
+        },
+        "needs": {"command": [*fake["needs"], "--bare"], "requires": ["front"], **QUICK, **FREE},
+        "tight": {"command": [*fake["tight"], "--bare"], **QUICK, **TIGHT},
+    }
+
+
+class Nemesis:
+    """Kills, orders and looks, each in threads of their own."""
+
+    def __init__(self, one: Box, seed: int) -> None:
+        self.one = one
+        self.names = list(one.settings["workers"])
+        self.seed = seed
+        self.history: deque[str] = deque(maxlen=400)
+        self.faults: list[str] = []
+        self.quiet = threading.Event()
+        self.began = time.monotonic()
+        self.answers = 0
+        self.kills = 0
+
+    def note(self, text: str) -> None:
+        """Into the history."""
+        self.history.append(f"{time.monotonic() - self.began:8.3f} {text}")
+
+    def fault(self, text: str) -> None:
+        """Something that must never be."""
+        self.note(f"FAULT {text}")
+        self.faults.append(text)
+
+    # --- a round ----------------------------------------------------------------------------------------------
+
+    def round(self, number: int, *, daemon_dies: bool) -> None:
+        """Trouble for a while, then quiet."""
+        self.quiet.clear()
+        dice = [random.Random(f"{self.seed}/{number}/{n}") for n in range(PEOPLE + 1)]
+        works = [partial(self.order, one) for one in dice[1:]]
+        works += [partial(self.kill, dice[0], daemon_dies=daemon_dies), self.look]
+        threads = [threading.Thread(target=self._work, args=(work,)) for work in works]
+        for thread in threads:
+            thread.start()
+        time.sleep(ROUND)
+        self.quiet.set()
+        for thread in threads:
+            thread.join(ANSWER_WITHIN + 10)
+            assert not thread.is_alive(), self.told("somebody waits for ever")
+        self.settle()
+        assert not self.faults, self.told("faults")
+
+    def _work(self, work: Any) -> None:
+        try:
+            work()
+        except BaseException as error:
+            self.fault(f"{type(error).__name__}: {error}")
+
+    def told(self, what: str) -> str:
+        """What happened, for whoever reads the failure."""
+        return "\n".join([f"{what} (seed {self.seed}): {self.faults}", *self.history, self.one.log.read_text()[-4000:]])
+
+    # --- people -----------------------------------------------------------------------------------------------
+
+    def order(self, dice: random.Random) -> None:
+        """One person's orders; each is answered, in time and in words that can be expected."""
+        while not self.quiet.is_set():
+            name, verb = dice.choice(self.names), dice.choice(VERBS)
+            word, _, now = verb.partition(" ")
+            asked = time.monotonic()
+            try:
+                with Client(self.one.socket, ANSWER_WITHIN) as client:
+                    if dice.random() < 0.1:
+                        client.reload()
+                    else:
+                        client.order(word, name, drain=False if now else None)
+                answer = "done"
+            except ControlError as error:
+                answer = error.code
+                if error.code not in MAY_SAY:
+                    self.fault(f"{verb} {name}: {error.code}, {error.message}")
+            self.note(f"{verb} {name}: {answer} after {time.monotonic() - asked:.3f}")
+            self.answers += 1
+            time.sleep(dice.choice([0.0, 0.01, 0.1, 0.3]))
+
+    # --- death ------------------------------------------------------------------------------------------------
+
+    def kill(self, dice: random.Random, *, daemon_dies: bool) -> None:
+        """One process after the other."""
+        while not self.quiet.is_set():
+            whom = dice.choice(["leader", "member", "shim", "front", "leader", "daemon" if daemon_dies else "member"])
+            if whom == "daemon":
+                self._kill_daemon(dice)
+            elif candidates := self._candidates(whom):
+                pid = dice.choice(candidates)
+                self.note(f"kill {whom} {pid}")
+                self.kills += 1
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(dice.choice([0.0, 0.02, 0.1, 0.3]))
+
+    def _kill_daemon(self, dice: random.Random) -> None:
+        self.note("kill daemon")
+        self.kills += 1
+        self.one.kill()
+        time.sleep(dice.choice([0.0, 0.1]))
+        self.one.start()
+        self.note("daemon is back")
+
+    def _candidates(self, whom: str) -> list[int]:
+        found = self.one.processes()
+        if whom in {"shim", "front"}:
+            word = {"shim": "shim.py", "front": "genesisd.front"}[whom]
+            return sorted(pid for pid, text in found.items() if word in text)
+        leaders = [pid for name in self.names for pid in self.leaders(name)]
+        if whom == "leader":
+            return sorted(leaders)
+        return sorted({member for pid in leaders for member in below(pid)})
+
+    # --- truth ------------------------------------------------------------------------------------------------
+
+    def leaders(self, worker: str) -> list[int]:
+        """Living leaders of the worker, whoever their parent is: their environment names the worker."""
+        mark = f"VLLM_PROCESS_NAME_PREFIX=genesis:{worker}:".encode()
+        place = f"TMPDIR={self.one.state}/".encode()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdecimal():
+                pid = int(entry.name)
+                with contextlib.suppress(OSError):
+                    environment = (entry / "environ").read_bytes()
+                    if mark in environment and place in environment and leads(pid) and alive(pid):
+                        found.append(pid)
+        return found
+
+    def look(self) -> None:
+        """All the while: never two leaders of one worker. Seen twice, since a look takes time and one may just die."""
+        while not self.quiet.is_set():
+            for name in self.names:
+                if len(self.leaders(name)) > 1:
+                    both = self.leaders(name)
+                    if len(both) > 1:
+                        self.fault(f"{name} has leaders {both}: {[command(pid) for pid in both]}")
+            time.sleep(0.02)
+
+    def settle(self) -> None:
+        """In the quiet each worker is where it was ordered to be, and the processes are what status says."""
+        until(lambda: all(self.is_settled(found) for found in self.one.ask("workers")), 40, "all are settled")
+        for found in self.one.ask("workers"):
+            name = found["name"]
+            expected = [found["pid"]] if found["phase"] == "ready" else []
+            if self.leaders(name) != expected:
+                self.fault(f"{name} is {found['phase']} with leaders {self.leaders(name)}, expected {expected}")
+            if found["restarts"]["in_window"] > found["restarts"]["budget"]:
+                self.fault(f"{name} was restarted beyond its budget: {found['restarts']}")
+        self.note("settled")
+
+    def is_settled(self, found: dict[str, Any]) -> bool:
+        """Whether it rests. A worker whose dependency is down rests as blocked, and one without budget as failed."""
+        if not found["wanted"]:
+            return found["phase"] in {"stopped", "failed"}
+        if found["phase"] == "failed":
+            return found["reason"]["code"] == "budget-spent"
+        return found["phase"] == "ready" or (found["name"] == "needs" and found["phase"] == "blocked")
+
+    def all_ready(self) -> None:
+        """Bring everything up, to compare like with like."""
+        for name in self.names:
+            self.one.ask("order", "start", name)
+        for name in self.names:
+            self.one.wait(name, "ready", seconds=40)
+
+
+def leads(pid: int) -> bool:
+    """Whether it is the leader of its session, as a shim makes the processes that it starts, and runs the fake."""
+    return os.getsid(pid) == pid and "fake_worker" in command(pid)
+
+
+def below(pid: int) -> list[int]:
+    """Descendants of a process that may be gone by now."""
+    try:
+        return descendants(pid)
+    except OSError:
+        return []
+
+
+def size(pid: int) -> dict[str, int]:
+    """Descriptors, threads and KiB of memory of a process."""
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    fds = len([*Path(f"/proc/{pid}/fd").iterdir()])
+    return {"fds": fds, "threads": int(status["Threads"]), "rss": int(status["VmRSS"].split()[0])}
+
+
+def settled_size(nemesis: Nemesis) -> dict[str, int]:
+    """Sizes with everything ready, once descriptors of what just ended are closed."""
+    nemesis.all_ready()
+    pid = nemesis.one.status()["daemon"]["pid"]
+    seen = [size(pid)]
+
+    def still() -> bool:
+        seen.append(size(pid))
+        return len(seen) > 10 and len({one["fds"] for one in seen[-10:]}) == 1
+
+    until(still, 20, "the number of descriptors rests")
+    return seen[-1]
+
+
+def run(one: Box, seed: int, rounds: int) -> Nemesis:
+    """Rounds in which the daemon dies too, then as many in which it lives and must not grow."""
+    nemesis = Nemesis(one, seed)
+    nemesis.all_ready()
+    for number in range(rounds):
+        nemesis.round(number, daemon_dies=True)
+    nemesis.round(rounds, daemon_dies=False)  # fills caches
+    before = settled_size(nemesis)
+    for number in range(rounds):
+        nemesis.round(rounds + 1 + number, daemon_dies=False)
+    after = settled_size(nemesis)
+    assert after["fds"] <= before["fds"] + 4, nemesis.told(f"{before} became {after}")
+    assert after["threads"] <= before["threads"] + 1, nemesis.told(f"{before} became {after}")
+    grown = (after["rss"] - before["rss"]) / rounds
+    print(f"seed {seed}: {nemesis.answers} orders, {nemesis.kills} kills, {before} became {after}")
+    assert grown < 1024, nemesis.told(f"the daemon grew by {grown:.0f} KiB a round")
+    return nemesis
+
+
+def test_orders_and_deaths_at_random(box):
+    """About a minute of it; the box itself checks that nothing is left at the end."""
+    nemesis = run(box(workers()), seed=int(os.environ.get("GENESISD_NEMESIS_SEED", "1")), rounds=4)
+    assert nemesis.answers > 50
+    assert nemesis.kills > 20
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_orders_and_deaths_at_random_for_long(box):
+    """Ten minutes and more."""
+    run(box(workers()), seed=int(os.environ.get("GENESISD_NEMESIS_SEED", "2")), rounds=40)
