@@ -108,7 +108,7 @@ async def engine(routes: dict[str, Handler], host: str = "127.0.0.1"):
     app = web.Application()
     for path, handler in routes.items():
         app.router.add_get(path, handler)
-    runner = web.AppRunner(app)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, host, 0)
     await site.start()
