@@ -94,9 +94,20 @@ RULES = (
     Rule("cuda-error", r"(CUDA error: .+)", "the card failed: {0}"),
     Rule("host-oom", r"(DefaultCPUAllocator: can't allocate memory.*)", "the machine ran out of memory: {0}"),
     Rule("host-oom", r"(MemoryError.*|Cannot allocate memory.*)", "the machine ran out of memory: {0}"),
+    Rule(
+        "bad-environment",
+        r"^(?:\([^)]*\) )?((?:ModuleNotFoundError|ImportError): .+)",
+        "its environment lacks something: {0}",
+        True,
+        starting=True,
+    ),
     Rule("bad-config", r"^\s*(?:\([^)]*\) )?Value error, (.+)", "a setting was refused: {0}", True, starting=True),
     Rule("engine-dead", r"(EngineDeadError.*|engine core exited unexpectedly.*)", "its engine died: {0}"),
 )
+ROOT_CAUSE = re.compile(
+    r"^(?:\([^)]*\) )?(?!RuntimeError: Engine core initialization failed)(?:\w+\.)*\w+(?:Error|Exception): .+"
+)
+"""The last line of a traceback, which stands above the one that only says where to look."""
 SERVING = re.compile(r"Application startup complete")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -134,8 +145,7 @@ def signal_name(number: int) -> str:
 
 
 def _plain(ending: Ending, tail: Sequence[str]) -> ExitRecord:
-    last = next((line.strip() for line in reversed(tail) if line.strip()), "")
-    words = f"; its last line: {last}" if last else ""
+    words = _last_words(tail)
     if ending.signal == signals.SIGKILL:
         return _record(ending, "killed", "killed by SIGKILL, which the daemon did not send (the kernel's OOM killer?)")
     if ending.code == 0:
@@ -143,6 +153,14 @@ def _plain(ending: Ending, tail: Sequence[str]) -> ExitRecord:
     if ending.code is None and ending.signal is None:
         return _record(ending, "unknown", f"ended while nobody watched; its exit status is not known{words}")
     return _record(ending, "crash", f"{how(ending)}{words}")
+
+
+def _last_words(tail: Sequence[str]) -> str:
+    """The newest root cause, or else the last line."""
+    lines = [line.strip() for line in tail if line.strip()]
+    if cause := next((line for line in reversed(lines) if ROOT_CAUSE.search(line)), None):
+        return f": {cause}"
+    return f"; its last line: {lines[-1]}" if lines else ""
 
 
 def _record(ending: Ending, cause: str, text: str, *, permanent: bool = False) -> ExitRecord:

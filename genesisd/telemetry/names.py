@@ -19,7 +19,7 @@ VERDICTS = ("success", "failure", "unknown")
 EVENTS = (*KINDS, OTHER)
 EXIT_CAUSES = (
     "crash", "killed", "stopped", "unknown", "bad-config", "port-taken", "kv-too-large", "kv-too-small", "bad-weights",
-    "bad-model", "cuda-oom", "cuda-error", "host-oom", "engine-dead", OTHER,
+    "bad-model", "bad-environment", "cuda-oom", "cuda-error", "host-oom", "engine-dead", OTHER,
 )  # fmt: skip
 """Those of ``supervisor.classify``."""
 RESTART_CAUSES = (

@@ -65,6 +65,16 @@ SAMPLES = [
         1,
         ["torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 1 GiB free", CORE_FAILED],
     ),
+    (
+        "bad-environment",
+        True,
+        1,
+        [
+            'WARNING 11-30 04:02:38 [cuda.py:45] Failed to import from vllm._qutlass_C: ModuleNotFoundError("No module")',
+            "(EngineCore pid=2226) ModuleNotFoundError: No module named 'flashinfer'",
+            "(APIServer pid=1992) " + CORE_FAILED,
+        ],
+    ),
     ("host-oom", False, 1, ["RuntimeError: [enforce fail] DefaultCPUAllocator: can't allocate memory: 12 bytes"]),
 ]
 
@@ -131,3 +141,23 @@ def test_every_rule_has_a_pattern_that_fills_its_sentence():
     for rule in RULES:
         groups = re.compile(rule.pattern).groups
         assert rule.text.format(*["x"] * groups)
+
+
+def test_an_unknown_death_is_told_by_its_root_cause():
+    """Not by the last line, which only says where to look."""
+    tail = [
+        "(EngineCore pid=8)   File 'x.py', line 3, in load",
+        "(EngineCore pid=8) torch.AcceleratorError: something new",
+        "(APIServer pid=7) " + CORE_FAILED,
+    ]
+    found = classify(Ending(1, None, tail))
+    assert (found.cause, found.text) == (
+        "crash",
+        "exit status 1: (EngineCore pid=8) torch.AcceleratorError: something new",
+    )
+
+
+def test_an_optional_module_that_is_missing_is_no_cause():
+    """vLLM warns about many and serves without them."""
+    warning = 'WARNING [cuda.py:45] Failed to import from vllm._qutlass_C: ModuleNotFoundError("No module")'
+    assert classify(Ending(1, None, [warning])).cause == "crash"
