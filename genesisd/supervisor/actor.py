@@ -263,7 +263,7 @@ class Actor:
         except TimeoutError:
             shut = Reason("gate-silent", f"the checks before a spawn did not answer in {GATE_SECONDS:g} s")
         except Exception as error:  # noqa: BLE001 - no answer at all would hold the worker for its whole start deadline
-            shut = Reason("gate-error", f"a check before the spawn failed: {error or type(error).__name__}")
+            shut = Reason("gate-error", f"a check before the spawn failed: {str(error) or type(error).__name__}")
         at = self._ports.clock.monotonic()
         self.post(GateOpened(at) if shut is None else GateShut(at, shut))
 

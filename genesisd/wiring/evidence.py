@@ -55,7 +55,7 @@ class FolderEvidence:
             async with self._session.get(url, timeout=aiohttp.ClientTimeout(total=METRICS_SECONDS)) as answer:
                 return await answer.content.read(METRICS_LIMIT)
         except (aiohttp.ClientError, TimeoutError) as error:
-            return f"# could not be had: {error or type(error).__name__}\n".encode()
+            return f"# could not be had: {str(error) or type(error).__name__}\n".encode()
 
 
 def _write(target: Path, summary: dict[str, Any], members: Any, log: list[str], metrics: bytes) -> None:
