@@ -58,13 +58,16 @@ async def test_a_bundle_has_the_tree_the_log_and_the_metrics(scene):
 async def test_an_engine_that_does_not_answer_costs_only_its_metrics(scene, monkeypatch):
     """It is hung: that is why evidence is taken at all."""
     monkeypatch.setattr(module, "METRICS_SECONDS", 0.02)
+    go = asyncio.Event()
 
-    async def never(request):
-        await asyncio.Event().wait()
+    async def hang(request):
+        await go.wait()
+        return web.Response()
 
-    async with engine({"/metrics": never}) as (port, _):
+    async with engine({"/metrics": hang}) as (port, _):
         scene.runner.lives["w"] = life("w", 3, port)
         (bundle,) = await scene.save()
+        go.set()
     assert (bundle / "metrics.txt").read_text() == "# could not be had: TimeoutError\n"
 
 

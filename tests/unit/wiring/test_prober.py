@@ -1,0 +1,177 @@
+"""Probes of one life: what their results become, and what is remembered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from genesisd.probes.model import Outcome, Stage, Verdict
+from genesisd.supervisor.model import LivenessFailed, Progressed, ReadinessFailed, ReadinessPassed, StartupPassed
+from genesisd.supervisor.spec import WorkerSpec
+from genesisd.wiring import prober as module
+from genesisd.wiring.fronts import FrontAdapter
+from genesisd.wiring.prober import ProbeAdapter
+from tests.fakes.supervision import FakeClock, FakeRunner, FakeSink, Log, life
+from tests.fakes.wiring import FakeFronts, counts
+
+
+class FakeWatch:
+    """As ``probes.loop.Watch`` is used: remembers with what it was made, and lets the test speak for it."""
+
+    made: list[FakeWatch]
+
+    def __init__(self, target, spec, teller, session, clock, proven):
+        self.target, self.spec, self.teller, self.proven = target, spec, teller, proven
+        self.started, self.closed = False, asyncio.Event()
+        self.made.append(self)
+
+    def start(self):
+        self.started = True
+
+    async def close(self):
+        self.closed.set()
+
+
+class Box:
+    def __init__(self):
+        self.clock, self.sink, self.reports = FakeClock(), FakeSink(), []
+        self.fronts = FakeFronts()
+        self.adapter = FrontAdapter(self.fronts)
+        self.runner = FakeRunner(Log(), self.clock)
+        self.specs = {"w": WorkerSpec(pin="p", model="m", listen="127.0.0.1:80", env={"VLLM_API_KEY": "secret"})}
+        self.prober = ProbeAdapter(lambda: self.specs, self.runner, self.adapter, None, self.sink, self.clock)
+
+    def begin(self, incarnation=3, *, proven=False):
+        self.prober.begin(life("w", incarnation), self.reports.append, proven=proven)
+        return FakeWatch.made[-1]
+
+
+@pytest.fixture
+async def box(monkeypatch):
+    FakeWatch.made = []
+    monkeypatch.setattr(module, "Watch", FakeWatch)
+    box = Box()
+    yield box
+    await box.prober.close()
+
+
+def outcome(verdict=Verdict.SUCCESS, summary="3 processes"):
+    return Outcome(verdict, summary, seconds=0.5)
+
+
+async def test_a_life_is_asked_where_it_listens_and_by_its_name(box):
+    """Model, key, tree and log are the worker's."""
+    watch = box.begin(proven=True)
+    target = watch.target
+    assert (watch.started, watch.proven) == (True, True)
+    assert (target.worker, target.incarnation, target.leader, target.port) == ("w", 3, 4003, 20000)
+    assert (target.model, target.headers) == ("w", {"Authorization": "Bearer secret"})
+    box.runner.left["w"] = [1, 2]
+    assert list(target.members()) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("fields", "model"),
+    [
+        ({"pin": "p", "model": "m"}, "w"),
+        ({"pin": "p", "model": "m", "served_model_name": "x"}, "x"),
+        ({"command": ("c",)}, None),
+        ({"command": ("c",), "served_model_name": "x"}, "x"),
+    ],
+)
+async def test_the_name_of_the_model(box, fields, model):
+    """A command of one's own may serve anything: the probe asks the engine."""
+    box.specs["w"] = WorkerSpec(**fields)
+    assert box.begin().target.model == model
+    assert FakeWatch.made[-1].target.headers == {}
+
+
+async def test_traffic_is_what_the_front_counts(box):
+    """None where there is no front, or where it is silent."""
+    target = box.begin().target
+    assert await target.traffic() is None
+    await box.adapter.seat("w", box.specs["w"])
+    assert await target.traffic() is None
+    box.fronts.counts["w"] = counts(in_flight=3, unanswered=2, oldest_unanswered=1.5, answered=9)
+    found = await target.traffic()
+    assert (found.in_flight, found.unanswered, found.oldest_unanswered, found.answered) == (3, 2, 1.5, 9)
+
+
+async def test_reports_speak_of_their_incarnation(box):
+    """Each kind becomes its event, with the time and the reason."""
+    teller = box.begin().teller
+    teller.startup_passed()
+    teller.progressed()
+    teller.readiness(ok=True, summary="4 tokens")
+    teller.readiness(ok=False, summary="no answer")
+    teller.liveness_failed("no step for 10 s", {"window": 10})
+    assert [type(event) for event in box.reports] == [
+        StartupPassed,
+        Progressed,
+        ReadinessPassed,
+        ReadinessFailed,
+        LivenessFailed,
+    ]
+    assert {event.incarnation for event in box.reports} == {3}
+    assert (box.reports[3].reason.code, box.reports[3].reason.text) == ("not-ready", "no answer")
+    assert (box.reports[4].reason.code, box.reports[4].reason.text) == ("hung", "no step for 10 s")
+    (fact,) = box.sink.of("liveness_failed")
+    assert json.loads(fact["evidence"]) == {"window": 10}
+
+
+async def test_evidence_of_a_hang_is_bounded(box):
+    """Also when it is something that JSON does not know."""
+    box.begin().teller.liveness_failed("hung", {"x": {1, 2}, "y": "z" * 10_000})
+    assert len(box.sink.of("liveness_failed")[0]["evidence"]) == module.EVIDENCE_LIMIT
+
+
+async def test_each_result_is_counted_and_each_change_is_told(box):
+    """The journal is not filled with what stays as it is."""
+    teller = box.begin().teller
+    for verdict in (Verdict.SUCCESS, Verdict.SUCCESS, Verdict.FAILURE, Verdict.FAILURE, Verdict.SUCCESS):
+        teller.result(Stage.LIVENESS, "process", outcome(verdict))
+    assert box.sink.kinds.count("probe_result") == 5
+    assert [fact["verdict"] for fact in box.sink.of("probe_changed")] == ["success", "failure", "success"]
+
+
+async def test_the_newest_result_of_each_probe_is_shown(box):
+    """The same object while nothing came in."""
+    teller = box.begin().teller
+    teller.result(Stage.LIVENESS, "process", outcome(summary="old"))
+    teller.result(Stage.READINESS, "http", outcome(summary="200"))
+    teller.result(Stage.LIVENESS, "process", outcome(summary="new"))
+    shown = box.prober.views("w")
+    assert {(view.stage, view.kind, view.summary) for view in shown} == {
+        ("liveness", "process", "new"),
+        ("readiness", "http", "200"),
+    }
+    assert box.prober.views("w") is shown
+    assert box.prober.views("unknown") == ()
+
+
+async def test_a_new_life_begins_with_no_results(box):
+    """What the last one answered says nothing about this."""
+    box.begin().teller.result(Stage.LIVENESS, "process", outcome())
+    assert box.prober.views("w") != ()
+    box.begin(4)
+    assert box.prober.views("w") == ()
+
+
+async def test_a_new_life_ends_the_probes_of_the_last(box):
+    """Nobody asks a port that is somebody else's by now."""
+    first = box.begin()
+    second = box.begin(4)
+    await first.closed.wait()
+    assert not second.closed.is_set()
+    box.prober.end("w")
+    box.prober.end("w")
+    await second.closed.wait()
+
+
+async def test_close_ends_all_and_waits(box):
+    """No connection is left open."""
+    watch = box.begin()
+    await box.prober.close()
+    assert watch.closed.is_set()
