@@ -22,6 +22,7 @@ from genesisd.control.server import ControlServer
 from genesisd.control.views import DaemonView, PinView, ReloadView
 from genesisd.errors import ConfigError, ConflictError, GenesisError
 from genesisd.notify import Notifier
+from genesisd.store.meta import StoreReadError
 from genesisd.store.store import Store
 from genesisd.store.workers import boot_id
 from genesisd.supervisor.model import Phase
@@ -105,14 +106,12 @@ class Daemon:
         follow_store(parts.sink, self.metrics, self._store, asyncio.get_running_loop())
         self.metrics.configure(config.workers)
         self.metrics.config_read(ok=True)
-        known_boot = await self._store.meta.get("boot_id")
-        await self._store.meta.set("boot_id", boot_id())
         for name, spec in config.workers.items():
             try:
                 await parts.fronts.seat(name, spec)
             except GenesisError as error:
                 parts.sink.emit("effect_failed", name, effect="front", text=error.message, hint=error.hint)
-        await parts.supervisor.start(config.workers, rebooted=known_boot not in {None, boot_id()})
+        await parts.supervisor.start(config.workers, rebooted=await self._rebooted())
         parts.supervisor.reorder(tuple(config.workers))
         for name in config.workers:
             if parts.supervisor.was_adopted(name) and await parts.fingerprints.changed(name):
@@ -124,6 +123,14 @@ class Daemon:
             self._reloader.retire(name)
         for name, state in parts.supervisor.states.items():
             self.metrics.worker_state(name, state)
+
+    async def _rebooted(self) -> bool:
+        """Whether the machine was started anew since the last daemon. A full disk must not keep this one from starting."""
+        known = None
+        with contextlib.suppress(StoreReadError):  # the store tells of it when a state cannot be kept
+            known = await self._store.meta.get("boot_id")
+            await self._store.meta.set("boot_id", boot_id())
+        return known not in {None, boot_id()}
 
     @contextlib.asynccontextmanager
     async def _served(self) -> AsyncIterator[None]:
