@@ -395,3 +395,18 @@ def test_a_policy_is_made_of_the_numbers_of_the_spec():
     assert (made.start_deadline, made.start_cap, made.drain, made.grace) == (300, 3600, 7, 3)
     assert (made.budget, made.window) == (2, 60)
     assert (made.backoff_initial, made.backoff_factor, made.backoff_max) == (2, 3, 9)
+
+
+async def test_who_is_told_to_hurry_drains_nobody_any_more():
+    """Those that drain are stopped at once, and so are those whose turn comes later; the wish is kept."""
+    async with stage({"a": READY, "b": READY}) as one:
+        one.alive("a", "b")
+        one.fakes.front.flying = {"a": 1, "b": 1}
+        await one.start({"a": spec(), "b": spec(after=("a",))})
+        ending = asyncio.create_task(one.supervisor.shutdown())
+        await one.log.until("count")
+        one.supervisor.hurry()
+        await ending
+        assert [words[1] for words in one.log.named("terminate")] == ["b", "a"]
+        assert {words[1] for words in one.log.named("count")} == {"b"}
+        assert all(state.wanted for state in one.fakes.store.states.values())

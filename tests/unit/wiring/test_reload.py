@@ -213,3 +213,15 @@ async def test_the_order_of_the_file_is_followed(order):
     async with box(a=spec(), b=spec(), c=spec()) as one:
         await one.apply(**{name: spec() for name in order})
         assert tuple(one.supervisor.specs) == order
+
+
+async def test_what_an_earlier_daemon_left_is_ended_with_its_front():
+    """And a worker that is added under its name waits for that."""
+    async with box() as one:
+        one.fronts.left_over.add("old")
+        one.reloader.retire("old")
+        await one.apply(old=spec())
+        await one.ready("old")
+        assert one.fronts.told[-1] == ("release", "old")
+        order = [words[0] for words in one.log.named("release", "forget", "adopt", "spawn")]
+        assert order == ["adopt", "release", "forget", "adopt", "spawn"]
