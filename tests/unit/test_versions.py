@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from genesisd.pins.versions import commit_of, parse_range, parse_version
+from genesisd.versions import commit_of, parse_range, parse_version
 
 DEV = "0.23.1rc1.dev748+g2dfaae752"
 
