@@ -19,6 +19,8 @@ from genesisd.supervisor.spec import WorkerSpec
 from genesisd.units import Address
 from genesisd.wiring.fronts import FrontAdapter
 
+ADDRESS_REFUSED = "listen"
+"""Code of a front's error: the address cannot be had."""
 Gate = Callable[[str], Awaitable[Reason | None]]
 
 
@@ -148,6 +150,10 @@ def front_gate(specs: Callable[[], Mapping[str, WorkerSpec]], fronts: FrontAdapt
         try:
             await fronts.seat(worker, specs()[worker])
         except GenesisError as error:
+            if error.code == ADDRESS_REFUSED:
+                # Its front still sits at an address that is its own no more. Nothing lives behind it, and two workers
+                # that swapped their addresses would wait for each other for ever.
+                await fronts.unseat(worker)
             return Reason("listen-taken", error.message)
         return None
 

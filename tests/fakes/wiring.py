@@ -12,6 +12,7 @@ from aiohttp import ClientSession, TCPConnector, web
 
 from genesisd.control.views import DaemonView, ReloadView
 from genesisd.errors import ConflictError, UnavailableError
+from genesisd.front.channel import RefusedError
 from genesisd.units import Address
 from genesisd.wiring.launcher import Engine
 
@@ -28,7 +29,8 @@ class FakeFronts:
 
     async def ensure(self, worker: str, listen: Address, hold: float, max_held: int) -> None:
         if str(listen) in self.taken:
-            raise UnavailableError(f"{listen} is taken by pid 7", hint="end it")
+            error = {"code": "listen", "message": f"{listen} is taken by pid 7", "hint": "end it"}
+            raise RefusedError(error)
         self.told.append(("ensure", worker, str(listen), hold, max_held))
 
     async def open(self, worker: str, host: str, port: int, incarnation: int) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from genesisd.errors import UnavailableError
+from genesisd.front.channel import RefusedError
 from genesisd.supervisor.ports import FrontStats
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.fronts import FrontAdapter, wants_front
@@ -71,7 +71,7 @@ async def test_a_taken_address_is_raised_and_not_seated(fronts):
     """The gate shows it; orders go nowhere meanwhile."""
     fronts.taken.add("127.0.0.1:80")
     adapter = FrontAdapter(fronts)
-    with pytest.raises(UnavailableError, match="taken by pid 7"):
+    with pytest.raises(RefusedError, match="taken by pid 7"):
         await adapter.seat("w", PUBLIC)
     await adapter.hold("w")
     assert fronts.told == []

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from genesisd.errors import UnavailableError
 from genesisd.supervisor.model import Phase, Reason, WorkerState
 from genesisd.supervisor.ports import Card
 from genesisd.supervisor.spec import WorkerSpec
@@ -209,3 +210,37 @@ async def test_a_public_address_that_is_taken_shuts():
     assert await check("w") is None
     fronts.taken.add("127.0.0.1:80")
     assert await check("w") == Reason("listen-taken", "127.0.0.1:80 is taken by pid 7")
+
+
+async def test_a_front_at_an_address_that_is_its_own_no_more_makes_room():
+    """Two workers that swapped their addresses: each lets go of the other's, and both start."""
+    fronts = FakeFronts()
+    specs = {"a": spec(listen="127.0.0.1:81"), "b": spec(listen="127.0.0.1:80")}
+    adapter = FrontAdapter(fronts)
+    check = gates.front_gate(lambda: specs, adapter)
+    await adapter.seat("a", spec(listen="127.0.0.1:80"))
+    fronts.taken.add("127.0.0.1:81")
+    assert (await check("a")).code == "listen-taken"
+    assert fronts.told[-1] == ("release", "a")
+
+
+async def test_a_front_that_cannot_be_reached_is_not_ended():
+    """It may be busy, and it is where it belongs."""
+    fronts = FakeFronts()
+    adapter = FrontAdapter(fronts)
+    check = gates.front_gate(lambda: {"a": spec(listen="127.0.0.1:80")}, adapter)
+    await adapter.seat("a", spec(listen="127.0.0.1:80"))
+
+    async def silent(*arguments):
+        raise UnavailableError("it did not answer")
+
+    fronts.ensure = silent
+    assert (await check("a")).text == "it did not answer"
+    assert ("release", "a") not in fronts.told
+
+
+async def test_many_pids_are_cut_short_and_eight_are_not():
+    """Eight fit."""
+    runner = FakeRunner(Log(), FakeClock())
+    runner.left["w"] = list(range(8))
+    assert (await gates.tree_gate(runner)("w")).text.endswith("5, 6, 7")
