@@ -17,6 +17,7 @@ from genesisd.demo.locate import locate
 from genesisd.front.link import Fronts
 from genesisd.store.store import Store
 from genesisd.supervisor.actor import Ports
+from genesisd.supervisor.model import WorkerState
 from genesisd.supervisor.runners.local import LocalRunner, own_group
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.supervisor.supervisor import Supervisor
@@ -32,6 +33,7 @@ from genesisd.wiring.in_flight import FrontOrLoad
 from genesisd.wiring.launcher import SpecLauncher
 from genesisd.wiring.observer import StateTeller
 from genesisd.wiring.prober import ProbeAdapter
+from genesisd.wiring.shared_memory import SharedMemoryNotes
 
 
 @dataclass(slots=True)
@@ -70,6 +72,12 @@ class Parts:
 
         self.prober = ProbeAdapter(specs, self.runner, self.fronts, session, self.sink, clock)
         launcher = SpecLauncher(specs, paths, current.port_range, self.engines, demo_model, self.runner.life)
+        notes = SharedMemoryNotes(self.runner, paths.worker_tmp, self.sink)
+
+        def follow(worker: str, state: WorkerState) -> None:
+            notes.follow(worker, state)
+            self.supervisor.follow(worker, state)
+
         ordered = gates.OrderedGates(
             [
                 gates.tree_gate(self.runner),
@@ -81,7 +89,7 @@ class Parts:
             ]
         )
         self.supervisor = Supervisor(
-            lambda supervisor: Ports(
+            lambda _supervisor: Ports(
                 runner=self.runner,
                 launcher=launcher,
                 gates=ordered,
@@ -90,7 +98,7 @@ class Parts:
                 in_flight=FrontOrLoad(self.fronts, self.runner, session),
                 evidence=FolderEvidence(paths.state_dir / "workers", self.runner, session, self.sink, clock),
                 store=store.workers,
-                observer=StateTeller(self.sink, metrics, supervisor.follow, self.fingerprints.spawned),
+                observer=StateTeller(self.sink, metrics, follow, self.fingerprints.spawned),
                 clock=clock,
             )
         )

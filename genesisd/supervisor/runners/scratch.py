@@ -8,6 +8,8 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from genesisd.supervisor import shared_memory
+
 
 async def empty(folders: Iterable[Path]) -> list[str]:
     """Empty the folders, creating those that are absent; what could not be removed, in words.
@@ -34,6 +36,7 @@ def _clear(folders: Iterable[Path]) -> list[str]:
             if folder.is_symlink():
                 folder.unlink()
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            shared_memory.release(folder)
             for entry in os.scandir(folder):
                 _remove(Path(entry.path), faults)
         except OSError as error:
