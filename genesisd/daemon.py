@@ -41,8 +41,11 @@ from genesisd.wiring.pinviews import pin_views
 from genesisd.wiring.reload import Reloader
 from genesisd.wiring.views import Sources, Views
 
+REACH_SECONDS = 2.0
 REFRESH_SECONDS = 0.5
 """How old what status remembers of the fronts may be before a look renews it."""
+
+logger = log.get_logger(__name__)
 
 
 class Daemon:
@@ -148,6 +151,7 @@ class Daemon:
         async with contextlib.AsyncExitStack() as stack:
             await control.start()
             stack.push_async_callback(control.close)
+            self._background(self._stay_reachable(control))
             if config.daemon.metrics.listen is not None:
                 exposition = Exposition(self.metrics, refresh=self._refresh, more=self._passthrough())
                 server = MetricsServer(make_app(exposition, self._health), config.daemon.metrics.listen)
@@ -189,6 +193,23 @@ class Daemon:
         while True:
             self._notifier.ping()
             await asyncio.sleep(interval)
+
+    async def _stay_reachable(self, control: ControlServer) -> None:
+        """A runtime folder can vanish (a logout takes the user's, a cleaner old files): then nobody could order any more."""
+        complained = False
+        while True:
+            await asyncio.sleep(REACH_SECONDS)
+            if control.reachable:
+                continue
+            try:
+                await control.reopen()
+            except (GenesisError, OSError) as error:
+                if not complained:
+                    logger.warning("the control socket is gone and cannot be made anew", error=str(error))
+                complained = True
+            else:
+                logger.warning("the control socket was gone and is made anew")
+                complained = False
 
     async def _show_status(self) -> None:
         """One line for ``systemctl status``, sent when it changes."""

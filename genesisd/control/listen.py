@@ -58,14 +58,16 @@ def listen(path: Path, group: int | None = None) -> socket.socket:
             fresh.unlink(missing_ok=True)
 
 
-async def serve(runner: web.AppRunner, listener: socket.socket) -> None:
-    """Serve ``runner`` there.
+async def serve(runner: web.AppRunner, listener: socket.socket) -> web.BaseSite:
+    """Serve ``runner`` there, until the site that this gives is stopped.
 
     asyncio tries ``backlog`` accepts at a time, and when descriptors are short each of them fails, is logged with a
     traceback and begins a retry of its own, which fails as often: thousands a second. So it gets one.
     """
-    await web.SockSite(runner, listener, backlog=1).start()
+    site = web.SockSite(runner, listener, backlog=1)
+    await site.start()
     listener.listen(QUEUE)  # which the site took for the length of the queue as well
+    return site
 
 
 def _listen_at(fresh: Path, path: Path, group: int | None) -> socket.socket:
@@ -122,8 +124,15 @@ def _answers(path: Path) -> bool:
         return True
 
 
-def remove(path: Path, inode: int) -> None:
-    """Remove the socket file if it is still the one with ``inode``: a successor may have replaced it."""
+def inode(path: Path) -> int | None:
+    """Which file has that name; None: no file has."""
     with suppress(OSError):
-        if path.lstat().st_ino == inode:
+        return path.lstat().st_ino
+    return None
+
+
+def remove(path: Path, own: int) -> None:
+    """Remove the socket file if it is still the one with the inode ``own``: a successor may have replaced it."""
+    with suppress(OSError):
+        if inode(path) == own:
             path.unlink()

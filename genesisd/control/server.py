@@ -61,6 +61,7 @@ class ControlServer:
         self._deadline = deadline
         self._texts = wire.WorkerTexts()
         self._runner: web.AppRunner | None = None
+        self._site: web.BaseSite | None = None
         self._inode = 0
         self._acts: set[asyncio.Task[Any]] = set()
         self._streams: set[asyncio.Task[Any]] = set()
@@ -79,10 +80,26 @@ class ControlServer:
             lingering_time=1.0,
         )
         await self._runner.setup()
-        await listen.serve(self._runner, listener)
+        self._site = await listen.serve(self._runner, listener)
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the socket's file is still the one that was made; one that shall not be there is not missed."""
+        return self._site is None or listen.inode(self._path) == self._inode
+
+    async def reopen(self) -> None:
+        """Make the socket anew after somebody removed it; raises as ``start`` does. Open connections go on."""
+        if self._runner is None or self._site is None:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
+        listener = listen.listen(self._path, self._group)
+        self._inode = self._path.lstat().st_ino
+        old, self._site = self._site, await listen.serve(self._runner, listener)
+        await old.stop()
 
     async def close(self) -> None:
         """End all streams, finish what was ordered, remove the socket."""
+        self._site = None
         listen.remove(self._path, self._inode)
         for task in tuple(self._streams):
             task.cancel()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import fcntl
 import os
 import resource
 import signal
@@ -22,16 +21,11 @@ from genesisd.front import control
 from genesisd.front.client import ClientConnection
 from genesisd.front.decide import Limits
 from genesisd.front.listen import bind
+from genesisd.front.reach import Reach
 from genesisd.front.switchboard import Switchboard, Timeouts
 from genesisd.front.wire import encode
 
 _TICK = 1.0
-
-
-class LockedError(GenesisError):
-    """Another front of the same worker lives."""
-
-    code = "locked"
 
 
 class PublicPost:
@@ -68,15 +62,15 @@ class PublicPost:
 class FrontProcess:
     """Ties the listener, the switchboard and the control socket together until told to leave."""
 
-    def __init__(self, options: argparse.Namespace, lock: int) -> None:
+    def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
-        self._lock = lock
         self._leaving = asyncio.Event()
         self._drain = 0.0
         self._board = Switchboard(Limits(options.hold, options.max_held), Timeouts(head=options.head), _capacity())
         host, port = _address(options.listen)
         self._post = PublicPost(self._board, host, port)
-        self._control = control.Control(options.worker, self._board, self._post, self.leave)
+        orders = control.Control(options.worker, self._board, self._post, self.leave)
+        self._reach = Reach(orders, options.socket)
 
     def leave(self, drain: float) -> None:
         """Begin to end; exchanges in progress get ``drain`` seconds."""
@@ -88,22 +82,21 @@ class FrontProcess:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self.leave, self._options.drain)
         await self._post.open()
-        server = await control.listen(self._control, self._options.socket)
+        await self._reach.open()
         _tell(self._options.ready_fd, {"ready": True})
         while not self._leaving.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._leaving.wait(), _TICK)
             self._board.tick(loop.time())
-        self._make_room(server)
+            if not self._leaving.is_set() and not await self._reach.look():
+                self.leave(self._options.drain)
+        self._make_room()
         await self._finish(loop.time() + self._drain)
 
-    def _make_room(self, server: asyncio.Server) -> None:
+    def _make_room(self) -> None:
         """Give up the port, the control socket and the lock, so that a successor can start while this one finishes."""
         self._post.close()
-        server.close()
-        control.unlink(self._options.socket)
-        os.close(self._lock)
-        self._control.hang_up()
+        self._reach.close()
         self._board.leave()
 
     async def _finish(self, until: float) -> None:
@@ -129,19 +122,6 @@ def _address(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def _lock(path: str) -> int:
-    """Hold the worker's lock for the life of the process. Raises LockedError."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        raise LockedError(f"another front holds {path}", hint="it serves the same worker; ask it to quit") from None
-    os.ftruncate(fd, 0)
-    os.write(fd, f"{os.getpid()}\n".encode())
-    return fd
-
-
 def _tell(fd: int, message: dict[str, object]) -> None:
     """Tell whoever started this process how that went; nobody may be listening any more."""
     if fd >= 0:
@@ -165,8 +145,8 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-async def _main(options: argparse.Namespace, lock: int) -> None:
-    await FrontProcess(options, lock).run()
+async def _main(options: argparse.Namespace) -> None:
+    await FrontProcess(options).run()
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -177,7 +157,7 @@ def main(argv: list[str] | None = None) -> int:
     with contextlib.suppress(PermissionError):
         os.setsid()
     try:
-        uvloop.run(_main(options, _lock(options.socket + ".lock")))
+        uvloop.run(_main(options))
     except GenesisError as error:
         _tell(
             options.ready_fd,
