@@ -13,7 +13,7 @@ from genesisd.errors import GenesisError
 from genesisd.supervisor.ports import EventSink
 from genesisd.supervisor.supervisor import Supervisor
 from genesisd.telemetry.metrics import Metrics
-from genesisd.wiring.fronts import FrontAdapter
+from genesisd.wiring.fronts import FrontAdapter, wants_front
 
 
 class Reloader:
@@ -32,7 +32,9 @@ class Reloader:
         for name in difference.removed:
             self._remove(name)
         for name, change in difference.changed.items():
-            await self._seat(name, new)
+            if wants_front(change.new) or not self._supervisor.actor(name).state.wanted:
+                await self._seat(name, new)
+            # Else it restarts, and its gate ends the front: by then what runs through it has been drained.
             text = "its configuration changed: " + ", ".join(change.fields)
             self._supervisor.change(name, change.new, restart=change.restart, text=text)
         await asyncio.gather(*(self._add(name, new) for name in difference.added))

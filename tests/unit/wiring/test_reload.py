@@ -225,3 +225,19 @@ async def test_what_an_earlier_daemon_left_is_ended_with_its_front():
         assert one.fronts.told[-1] == ("release", "old")
         order = [words[0] for words in one.log.named("release", "forget", "adopt", "spawn")]
         assert order == ["adopt", "release", "forget", "adopt", "spawn"]
+
+
+async def test_a_front_that_is_switched_off_is_not_torn_away_from_what_runs_through_it():
+    """The worker drains first; its gate ends the front before the next life. One that is down loses it at once."""
+    public, bare = {"listen": "127.0.0.1:80"}, {"listen": "127.0.0.1:80", "front": {"enabled": False}}
+    async with box(a=spec(**public)) as one:
+        one.fakes.front.flying["a"] = 1
+        await one.apply(a=spec(**bare))
+        await one.log.until("count")
+        assert ("release", "a") not in one.fronts.told
+        one.fakes.front.flying.clear()
+        await one.log.until("born")
+        await one.ready("a")
+        await one.apply(a=spec(**bare), b=spec(autostart=False, listen="127.0.0.1:81"))
+        await one.apply(a=spec(**bare), b=spec(autostart=False))
+        assert ("release", "b") in one.fronts.told
