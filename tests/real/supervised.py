@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import socket
 import tempfile
 import threading
@@ -12,7 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +54,21 @@ def real_box(workers: Mapping[str, Any]) -> Iterator[Box]:
         try:
             yield box
         except BaseException:
-            box.clear()
+            _clear(box)
             raise
         box.finish()
+
+
+def _clear(box: Box) -> None:
+    """After a failure. Engine processes show neither the box's folder nor, once orphaned, whose they are."""
+    tree: list[int] = []
+    for pid in box.processes():
+        with suppress(OSError):
+            tree += descendants(pid)
+    box.clear()
+    for pid in tree:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def until(ask: Callable[[], Any], seconds: float = START_SECONDS, every: float = 0.1) -> Any:

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from genesisd.demo.locate import locate
+from genesisd.supervisor import shared_memory
 from tests.helpers.box import alive
 from tests.real.replies import ask, expected, fits, golden_cases
 from tests.real.serving import RealVllm
@@ -202,6 +203,20 @@ def test_keeper_and_leader_killed_at_once_leave_no_orphan(rig: Rig) -> None:
     os.kill(before["pid"], signal.SIGKILL)
     rig.box.start()
     rig.back(before)
+    assert gone(tree)
+
+
+def test_a_tree_killed_with_its_tracker_leaves_no_shared_memory(rig: Rig) -> None:
+    """kill -9 of everything at once, as the kernel or ``pkill`` does: nobody of the tree is left to clear /dev/shm."""
+    before, tree = rig.ready(), rig.tree()
+    noted = shared_memory.mapped(tree)
+    assert len(noted) >= 2
+    until((rig.box.state / "run/tmp/tiny" / shared_memory.NOTE).exists)
+    for pid in tree:
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: rig.look()["phase"] != "ready")
+    rig.reaches("starting", incarnation=before["incarnation"] + 1)
+    assert {name for name in noted if (shared_memory.MOUNT / name).exists()} == set()
     assert gone(tree)
 
 
