@@ -23,16 +23,31 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
+def read_proc(pid: int, name: str) -> bytes:
+    """A file of /proc/PID; empty if it cannot be read.
+
+    Looks at every process of the machine come through here, on the event loop: a Path and a file object would take
+    three times as long.
+    """
+    parts = []
+    try:
+        fd = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            while part := os.read(fd, 1 << 14):
+                parts.append(part)
+        finally:
+            os.close(fd)
+    except OSError:
+        return b""
+    return b"".join(parts)
+
+
 def stat_fields(pid: int) -> list[str] | None:
     """Fields of /proc/PID/stat from the state on, or None if the process is gone.
 
     The name before them is cut off at the last bracket: it may itself hold spaces and brackets.
     """
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:
-        return None
-    fields = text.rpartition(")")[2].split()
+    fields = read_proc(pid, "stat").decode(errors="replace").rpartition(")")[2].split()
     return fields if len(fields) > _START else None
 
 

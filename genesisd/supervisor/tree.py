@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from genesisd.supervisor import cgroups
-from genesisd.supervisor.identity import boot_id, is_corpse, signal_exactly, stat_fields
+from genesisd.supervisor.identity import boot_id, is_corpse, read_proc, signal_exactly, stat_fields
 from genesisd.supervisor.ports import ProcessRef
 
 TOKEN_VARIABLE = "GENESIS_LIFE"  # noqa: S105 - a name, not a secret
@@ -92,7 +92,7 @@ def members(marks: Marks, table: Table | None = None) -> set[int]:
     roots |= {pid for pid in cgroups.members(marks.cgroup) if pid in table}
     roots |= {pid for pid in mine if marks.token and token_of(pid) == marks.token}
     found = below(roots, table)
-    titled = {pid for pid in mine.keys() - found if has_title(_read(pid, "cmdline"), marks.title)}
+    titled = {pid for pid in mine.keys() - found if has_title(read_proc(pid, "cmdline"), marks.title)}
     found |= below({pid for pid in titled if not _belongs_elsewhere(pid, marks, table, found)}, table)
     return found - {os.getpid()}
 
@@ -113,10 +113,8 @@ def look(leader: ProcessRef, shim: int | None, table: Table | None = None) -> se
 
 def token_of(pid: int) -> str | None:
     """The life's token in the environment of a process that has not been renamed."""
-    for variable in _read(pid, "environ").split(b"\0"):
-        if variable.startswith(TOKEN_VARIABLE.encode() + b"="):
-            return variable.partition(b"=")[2].decode(errors="replace")
-    return None
+    _, found, rest = (b"\0" + read_proc(pid, "environ")).partition(b"\0" + TOKEN_VARIABLE.encode() + b"=")
+    return rest.partition(b"\0")[0].decode(errors="replace") if found else None
 
 
 def has_title(cmdline: bytes, title: str) -> bool:
@@ -133,7 +131,7 @@ def kill_pass(marks: Marks, *, spare_tracker: bool) -> int:
     table = process_table()
     alive = 0
     for pid in members(marks, table):
-        if spare_tracker and TRACKER in _read(pid, "cmdline"):
+        if spare_tracker and TRACKER in read_proc(pid, "cmdline"):
             alive += 1
         else:
             alive += signal_exactly(table[pid].ref, signal.SIGKILL)
@@ -168,7 +166,7 @@ def _candidate(process: Process, marks: Marks) -> bool:
 
 def _owned(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}").stat().st_uid == os.geteuid()
+        return os.stat(f"/proc/{pid}").st_uid == os.geteuid()  # noqa: PTH116 - for every process of the machine
     except OSError:
         return False
 
@@ -182,14 +180,7 @@ def _belongs_elsewhere(pid: int, marks: Marks, table: Table, found: set[int]) ->
         session_lives = process.session != pid and process.session in table and process.session not in found
         if session_lives and token_of(process.session) not in (None, marks.token):
             return True
-        if SHIM in _read(pid, "cmdline").split(b"\0") or token_of(pid) not in (None, marks.token):
+        if SHIM in read_proc(pid, "cmdline").split(b"\0") or token_of(pid) not in (None, marks.token):
             return True
         pid = process.parent
     return False
-
-
-def _read(pid: int, name: str) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/{name}").read_bytes()
-    except OSError:
-        return b""

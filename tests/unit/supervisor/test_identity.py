@@ -21,7 +21,7 @@ def test_our_own_process_is_known():
 def test_a_name_with_spaces_and_brackets_does_not_shift_the_fields(monkeypatch):
     """The name in /proc/PID/stat is whatever the process likes."""
     rest = " ".join(["S", "1", "7", "7", *["0"] * 13, "1", "0", "4711", "0"])
-    monkeypatch.setattr(identity.Path, "read_text", lambda *_, **__: f"9 (a) b (c)) S 1) {rest}\n")
+    monkeypatch.setattr(identity, "read_proc", lambda *_: f"9 (a) b (c)) S 1) {rest}\n".encode())
     monkeypatch.setattr(identity, "boot_id", lambda: "boot")
     assert identity.process_ref(9).start_ticks == 4711
 

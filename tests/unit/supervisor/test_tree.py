@@ -20,7 +20,7 @@ def world(monkeypatch):
             owned[pid] = uid == 0
 
     files, owned, world = {}, {}, World()
-    monkeypatch.setattr(tree, "_read", lambda pid, name: files.get((pid, name), b""))
+    monkeypatch.setattr(tree, "read_proc", lambda pid, name: files.get((pid, name), b""))
     monkeypatch.setattr(tree, "_owned", lambda pid: owned.get(pid, False))
     monkeypatch.setattr(tree, "boot_id", lambda: "boot")
     world.add(1, parent=0, start=1)
