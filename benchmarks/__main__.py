@@ -2,7 +2,8 @@
 
     python -m benchmarks [--only respawn idle] [--rounds 8] [--json] [--write docs/benchmarks.md]
 
-Without --write the figures go to the terminal. Exits with 10 when a target is missed.
+Without --write the figures go to the terminal. Exits with 10 when a target is missed, with 1 when a
+benchmark could not be run to its end.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import platform
 import shlex
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -91,9 +93,15 @@ def main() -> int:
         print("\n".join(f"{name:<12} {(one.__doc__ or '').strip()}" for name, one in BENCHMARKS.items()))
         return 0
     began = time.time()
+    failed = False
     found: dict[str, Figures] = {}
     for name in asked.only:
-        found[name] = BENCHMARKS[name](asked.rounds)
+        try:
+            found[name] = BENCHMARKS[name](asked.rounds)
+        except Exception:
+            failed = True
+            traceback.print_exc()
+            continue
         print(f"== {name}\n{figures.lines(found[name])}", file=sys.stderr if asked.json else sys.stdout, flush=True)
     every = [figure for rows in found.values() for figure in rows]
     if asked.json:
@@ -101,6 +109,8 @@ def main() -> int:
         print(json.dumps(told | {"figures": [figure.to_json() for figure in every]}))
     if asked.write:
         asked.write.write_text(page(found, shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]), began))
+    if failed:
+        return 1
     return MISSED if any("**no**" in figure.verdict() for figure in every) else 0
 
 

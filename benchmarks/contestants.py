@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +20,17 @@ from tests.helpers.box import Box, free_port
 
 BIN = Path(sys.executable).parent
 QUIET: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+def end(process: subprocess.Popen[bytes], seconds: float = 15) -> None:
+    """Ask it to end, then insist: circus was seen to wait for ever for children that ignore SIGTERM."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 class Contestant:
@@ -52,8 +65,16 @@ class Contestant:
         try:
             self.end()
         finally:
+            for pid in self.reports.alive():
+                self._kill_child(pid)
             self.reports.close()
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _kill_child(self, pid: int) -> None:
+        """What its supervisor left behind; a pid may belong to somebody else by now."""
+        with contextlib.suppress(OSError):
+            if self.child[0].encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
 
     def start(self) -> None:
         """Begin; children report when they live."""
@@ -88,13 +109,14 @@ class Contestant:
         ends = Ends(self.reports.alive())
         begin = time.monotonic()
         self.stop_all()
-        return ends.wait(300) - begin
+        return ends.wait(60) - begin
 
 
 class Genesisd(Contestant):
     """The daemon as it is shipped, with real shims; workers without a front and without probes."""
 
     label = "genesisd"
+    stopped = False
 
     def start(self) -> None:
         self.metrics = f"127.0.0.1:{free_port()}"
@@ -117,7 +139,11 @@ class Genesisd(Contestant):
 
     def end(self) -> None:
         self.client.close()
-        self.box.finish()
+        if self.stopped:
+            self.box.ended()
+            self.box.clear()
+        else:
+            self.box.finish()
 
     def shims(self) -> list[int]:
         """Pids of the shims."""
@@ -130,8 +156,8 @@ class Genesisd(Contestant):
         return [str(BIN / "genesisctl"), "--socket", str(self.box.socket), "status"]
 
     def stop_all(self) -> None:
-        for number in range(self.count):
-            self.client.order("stop", f"w-{number:03}")
+        self.client.shutdown(drain=True)
+        self.stopped = True
 
     def write(self, *, extra: bool) -> None:
         self.box.settings["workers"].pop("extra", None)
@@ -189,9 +215,7 @@ class Supervisord(Contestant):
         until(lambda: all(one["statename"] == "RUNNING" for one in self.proxy.getAllProcessInfo()))
 
     def end(self) -> None:
-        if self.process.poll() is None:
-            self.process.terminate()
-            self.process.wait(300)
+        end(self.process)
 
     def ask(self) -> object:
         return self.proxy.getAllProcessInfo()
@@ -242,9 +266,7 @@ class Circus(Contestant):
 
     def end(self) -> None:
         self.client.stop()
-        if self.process.poll() is None:
-            self.process.terminate()
-            self.process.wait(300)
+        end(self.process)
 
     def ask(self) -> object:
         return self.client.send_message("list", name="w")
@@ -253,14 +275,20 @@ class Circus(Contestant):
         return [str(BIN / "circusctl"), "--endpoint", self.endpoint, "status"]
 
     def stop_all(self) -> None:
-        self.client.send_message("stop", waiting=False)
+        self._order("stop", name="w", waiting=False)
 
     def reload(self) -> None:
-        self.client.send_message("reloadconfig", waiting=False)
+        self._order("reloadconfig", waiting=False)
 
     def drop(self) -> None:
         self.write(extra=False)
-        self.client.send_message("reloadconfig", waiting=True)
+        self._order("reloadconfig", waiting=True)
+
+    def _order(self, order: str, **fields: object) -> None:
+        """It refuses while it is still busy with another order."""
+        answer = self.client.send_message(order, **fields)
+        if answer["status"] != "ok":
+            raise RuntimeError(f"circus refused {order}: {answer}")
 
 
 class CircusEverySecond(Circus):

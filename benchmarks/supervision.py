@@ -51,7 +51,7 @@ def stops(rounds: int) -> Figures:
         f"stop of 10 children that ignore SIGTERM, grace {grace:g} s", "s", Target(grace + 0.5, "max"), digits=2
     )
     obedient = Figure("stop of 100 obedient children", "s", digits=2)
-    for _ in range(max(2, rounds // 3)):
+    for _ in range(max(1, rounds // 4)):
         _stop(stubborn, 10, stubborn=True, grace=grace)
         _stop(obedient, 100)
     return [stubborn, obedient]
@@ -62,4 +62,5 @@ def _stop(figure: Figure, count: int, **options: object) -> None:
     for kind in PEERS:
         with side_by_side([kind], count, **options) as running:
             for contestant in running.values():
+                time.sleep(1)  # circus refuses orders until its start is quite over
                 figure.add(kind.label, contestant.stop_seconds())
