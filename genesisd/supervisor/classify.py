@@ -54,7 +54,8 @@ RULES = (
     Rule("bad-config", r"error: (.+)", "the command line was refused: {0}", True, 2),
     Rule("bad-config", r"KeyError: ['\"](invalid (?:tool call|reasoning) parser: [^\s'\"]+)", "{0}", True),
     Rule("bad-config", r"(invalid (?:tool call|reasoning) parser: [^\s'\"]+)", "{0}", True, starting=True),
-    Rule("port-taken", r"\[Errno 98\] (Address already in use.*)", "its port is taken: {0}", True, starting=True),
+    # Not permanent: the next try meets the port's gate, which waits for a port that is given and passes over others.
+    Rule("port-taken", r"\[Errno 98\] (Address already in use.*)", "its port is taken: {0}", starting=True),
     Rule(
         "kv-too-large",
         r"(Available memory on node .* less than requested memory for kv.*)",

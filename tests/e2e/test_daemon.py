@@ -125,6 +125,19 @@ def test_a_taken_port_blocks_and_kills_nobody(box):
     one.wait("w", "ready")
 
 
+def test_a_port_that_is_taken_after_the_check_blocks_the_next_try(box):
+    """The engine itself meets the stranger; no loop follows, and it starts when the port is free."""
+    port = free_port()
+    slow = ["sh", "-c", 'sleep 1.5; exec "$@"', "sh", *FAKE]
+    one = box({"w": spec(engine_port=port, command=slow)})
+    until(lambda: one.worker("w")["pid"])
+    with socket.create_server(("127.0.0.1", port)):
+        found = one.wait("w", "blocked", "failed")
+        assert (found["phase"], found["reason"]["code"]) == ("blocked", "port-taken")
+        assert (found["incarnation"], found["last_exit"]["cause"]) == (1, "port-taken")
+    assert one.wait("w", "ready")["incarnation"] == 2
+
+
 def test_a_taken_public_address_blocks(box):
     """A worker that nobody could reach is not started."""
     port = free_port()

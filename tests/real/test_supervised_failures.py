@@ -92,7 +92,8 @@ def _fail(rig: Rig, port: int) -> dict[str, Any]:
     if rig.worker == "port":
         rig.reaches("starting", incarnation=1)
         with listening(port):  # the gate has passed: the engine itself meets the stranger
-            found = rig.reaches("failed", "ready")
+            found = rig.reaches("blocked", "failed", "ready")
+            rig.box.ask("order", "stop", rig.worker)
     else:
         found = rig.reaches("failed", "ready")
     print(f"\n{rig.worker}: {found['phase']} after {time.monotonic() - began:.1f} s: {found['reason']}")
@@ -106,11 +107,13 @@ def test_a_start_that_cannot_succeed_fails_once_and_says_why(
     """A classified, readable reason; one life, no restart loop, nothing left."""
     code, words = FAULTS[worker]
     found = failed[worker]
-    assert (found["phase"], found["reason"]["code"]) == ("failed", code), found
-    assert words in found["reason"]["text"]
+    assert (found["phase"], found["reason"]["code"]) == ("blocked" if worker == "port" else "failed", code), found
+    assert found["last_exit"]["cause"] == code
+    assert words in found["last_exit"]["text"]
+    assert words in found["reason"]["text"] or worker == "port"
     assert len(found["reason"]["text"]) <= 400
     now = box.worker(worker)  # others have failed since, so a loop would show by now
-    assert (now["phase"], now["incarnation"], now["restarts"]["in_window"]) == ("failed", 1, 0)
+    assert (now["phase"], now["incarnation"]) == ("stopped" if worker == "port" else "failed", 1)
     assert scratch(box, worker) == []
 
 

@@ -29,7 +29,7 @@ SAMPLES = [
         ["  Value error, Model architectures ['NoSuchModel'] are not supported for now. Supported architectures: x"],
     ),
     ("bad-weights", True, 1, ["RuntimeError: Cannot find any model weights with `/models/empty`", CORE_FAILED]),
-    ("port-taken", True, 1, ["(APIServer pid=7) OSError: [Errno 98] Address already in use"]),
+    ("port-taken", False, 1, ["(APIServer pid=7) OSError: [Errno 98] Address already in use"]),
     ("bad-model", True, 1, ["huggingface_hub.errors.HFValidationError: Repo id must be in the form 'a/b': '/x/y'."]),
     ("bad-model", True, 1, ["huggingface_hub.errors.LocalEntryNotFoundError: Cannot find an appropriate snapshot"]),
     (
