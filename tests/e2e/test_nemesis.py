@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from genesisd.control.client import Client, ControlError
 from tests.helpers.box import FAKE, Box, alive, command, descendants, free_port, until
@@ -26,6 +27,7 @@ ROUND = 4.0
 PEOPLE = 3
 ANSWER_WITHIN = 20.0
 BUDGET = 2
+COMES_AND_GOES = "extra"
 VERBS = ["stop", "start", "start", "restart", "restart now", "stop now", "reset", "drain"]
 MAY_SAY = {"not_running", "conflict", "unavailable"}
 """Refusals that a daemon which is being killed may give; every other answer is a fault."""
@@ -63,11 +65,12 @@ class Nemesis:
 
     def __init__(self, one: Box, seed: int) -> None:
         self.one = one
-        self.names = list(one.settings["workers"])
+        self.names = [*one.settings["workers"], COMES_AND_GOES]
         self.seed = seed
         self.history: deque[str] = deque(maxlen=400)
         self.faults: list[str] = []
         self.quiet = threading.Event()
+        self.writing = threading.Lock()
         self.began = time.monotonic()
         self.answers = 0
         self.kills = 0
@@ -121,17 +124,34 @@ class Nemesis:
             try:
                 with Client(self.one.socket, ANSWER_WITHIN) as client:
                     if dice.random() < 0.1:
+                        name = "all"
+                        verb = self.rewrite(dice)
                         client.reload()
                     else:
                         client.order(word, name, drain=False if now else None)
                 answer = "done"
             except ControlError as error:
                 answer = error.code
-                if error.code not in MAY_SAY:
+                if error.code not in MAY_SAY and (name, error.code) != (COMES_AND_GOES, "not_found"):
                     self.fault(f"{verb} {name}: {error.code}, {error.message}")
             self.note(f"{verb} {name}: {answer} after {time.monotonic() - asked:.3f}")
             self.answers += 1
             time.sleep(dice.choice([0.0, 0.01, 0.1, 0.3]))
+
+    def rewrite(self, dice: random.Random) -> str:
+        """Another configuration, sometimes: a worker comes or goes, or a launch setting changes."""
+        workers, choice = self.one.settings["workers"], dice.random()
+        with self.writing:
+            if choice < 0.3 and COMES_AND_GOES in workers:
+                del workers[COMES_AND_GOES]
+            elif choice < 0.6:
+                workers[COMES_AND_GOES] = workers["bare"]
+            elif choice < 0.8:
+                workers["bare"] = {**workers["bare"], "env": {"CHANGED": str(choice)}}
+            scratch = self.one.file.with_suffix(".new")
+            scratch.write_text(yaml.safe_dump(self.one.settings))
+            scratch.rename(self.one.file)  # as editors do: nobody reads half a file
+        return f"reload ({choice:.2f})"
 
     # --- death ------------------------------------------------------------------------------------------------
 
@@ -196,6 +216,13 @@ class Nemesis:
     def settle(self) -> None:
         """In the quiet each worker is where it was ordered to be, and the processes are what status says."""
         until(lambda: all(self.is_settled(found) for found in self.one.ask("workers")), 40, "all are settled")
+        self.one.ask("reload")
+        configured = set(self.one.settings["workers"])
+        until(lambda: {found["name"] for found in self.one.ask("workers")} == configured, 20, "the configured ones")
+        until(lambda: all(self.is_settled(found) for found in self.one.ask("workers")), 40, "all are settled again")
+        for name in {*self.names} - configured:
+            if self.leaders(name):
+                self.fault(f"{name} is not configured and has leaders {self.leaders(name)}")
         for found in self.one.ask("workers"):
             name = found["name"]
             expected = [found["pid"]] if found["phase"] == "ready" else []
@@ -215,9 +242,10 @@ class Nemesis:
 
     def all_ready(self) -> None:
         """Bring everything up, to compare like with like."""
-        for name in self.names:
+        names = list(self.one.settings["workers"])
+        for name in names:
             self.one.ask("order", "start", name)
-        for name in self.names:
+        for name in names:
             self.one.wait(name, "ready", seconds=40)
 
 
@@ -242,7 +270,10 @@ def size(pid: int) -> dict[str, int]:
 
 
 def settled_size(nemesis: Nemesis) -> dict[str, int]:
-    """Sizes with everything ready, once descriptors of what just ended are closed."""
+    """Sizes with all of the first workers and nothing else ready, once descriptors of what just ended are closed."""
+    nemesis.one.settings["workers"].pop(COMES_AND_GOES, None)
+    nemesis.one.write()
+    nemesis.settle()
     nemesis.all_ready()
     pid = nemesis.one.status()["daemon"]["pid"]
     seen = [size(pid)]
