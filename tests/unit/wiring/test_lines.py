@@ -208,3 +208,21 @@ async def test_lines_that_repeat_are_matched_only_at_the_seam(reader):
     assert module._known(["a", "b"], ["c", "b"]) == 0
     assert module._known([], ["a"]) == 0
     assert module._known(["a", "b"], ["a", "b"]) == 2
+
+
+async def test_an_idle_log_is_looked_at_once_a_pause(reader, monkeypatch):
+    """A follower that never sleeps would eat a core."""
+    monkeypatch.setattr(module, "LOOK_SECONDS", 600.0)
+    looks = []
+    more = module._Follower.more
+    monkeypatch.setattr(module._Follower, "more", lambda self: (looks.append(1), more(self))[1])
+    reader.write("x\n")
+    async with reader.follow() as stream:
+        await stream.begin()
+        while not looks:
+            await asyncio.sleep(0.001)
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+        assert len(looks) == 1
+        stream._next.cancel()
+        await asyncio.gather(stream._next, return_exceptions=True)

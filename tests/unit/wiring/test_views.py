@@ -99,7 +99,7 @@ async def test_restarts_leave_the_window_by_the_mere_passing_of_time():
 @pytest.mark.parametrize(
     ("fields", "url"),
     [
-        ({"listen": "0.0.0.0:80"}, "http://0.0.0.0:80"),
+        ({"listen": "127.0.0.1:80"}, "http://127.0.0.1:80"),
         ({"listen": "[::1]:80"}, "http://[::1]:80"),
         ({"listen": "[::1]:80", "front": {"enabled": False}}, "http://[::1]:80"),
         ({"engine_port": 9000}, "http://127.0.0.1:9000"),
