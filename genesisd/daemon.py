@@ -22,6 +22,7 @@ from genesisd.control.server import ControlServer
 from genesisd.control.views import DaemonView, PinView, ReloadView
 from genesisd.errors import ConfigError, ConflictError, GenesisError
 from genesisd.notify import Notifier
+from genesisd.store.lock import StoreLock
 from genesisd.store.meta import StoreReadError
 from genesisd.store.store import Store
 from genesisd.store.workers import boot_id
@@ -76,7 +77,15 @@ class Daemon:
         for folder in (paths.state_dir, paths.runtime_dir, paths.cache_dir):
             _make(folder)
         journal = self.current.config.daemon.journal
-        self._store = Store.open(paths.store, self.clock, max_rows=journal.max_rows, max_age=journal.max_age)
+        # Shims and fronts are found there by the names of workers: two daemons would take each other's.
+        lock = StoreLock(paths.runtime_dir / "genesisd.lock", "runtime_dir")
+        try:
+            self._store = Store.open(paths.store, self.clock, max_rows=journal.max_rows, max_age=journal.max_age)
+            await self._run_with_store()
+        finally:
+            lock.release()
+
+    async def _run_with_store(self) -> None:
         try:
             async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True)) as session:
                 await self._run(session)
@@ -121,11 +130,16 @@ class Daemon:
                 spec = config.workers[name]
                 text = "its configuration changed while no daemon ran"
                 parts.supervisor.change(name, spec, restart=True, text=text)
-        left = parts.runner.left() | parts.fronts.left() | {*self._store.workers.load()}
-        for name in sorted(left - {*config.workers}):
+        for name in sorted(self._left() - {*config.workers}):
             self._reloader.retire(name)
         for name, state in parts.supervisor.states.items():
             self.metrics.worker_state(name, state)
+
+    def _left(self) -> set[str]:
+        """Workers that an earlier daemon of this state folder had; the runtime folder may know those of another one."""
+        seen = self.parts.runner.left() | self.parts.fronts.left()
+        ours = {name for name in seen if (self.current.config.paths.state_dir / "workers" / name).is_dir()}
+        return ours | {*self._store.workers.load()}
 
     async def _rebooted(self) -> bool:
         """Whether the machine was started anew since the last daemon. A full disk must not keep this one from starting."""

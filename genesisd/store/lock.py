@@ -1,4 +1,4 @@
-"""One daemon a store: an flock on a file beside it, which the kernel drops when its holder dies."""
+"""One daemon a folder: an flock on a file in it, which the kernel drops when its holder dies."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from genesisd.store.errors import StoreError, StoreLockedError
 
 
 class StoreLock:
-    """Held from construction to ``release``; raises StoreLockedError naming the holder's pid."""
+    """Held from construction to ``release``; raises StoreLockedError naming the holder's pid.
 
-    def __init__(self, path: Path) -> None:
+    ``setting`` is the one that says where the folder is.
+    """
+
+    def __init__(self, path: Path, setting: str = "state_dir") -> None:
         self._path = path
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise StoreError(
                 f"cannot open {path}: {error.strerror}",
-                hint="the state folder must exist and belong to the user that runs genesisd",
+                hint=f"daemon.{setting} must exist and belong to the user that runs genesisd",
                 path=str(path),
             ) from error
         try:
@@ -32,7 +35,7 @@ class StoreLock:
                 raise StoreError(f"cannot lock {path}: {error.strerror}", path=str(path)) from error
             raise StoreLockedError(
                 f"{path.with_suffix('')} is in use by another genesisd (pid {pid or 'unknown'})",
-                hint="stop that daemon, or give this one another daemon.state_dir",
+                hint=f"stop that daemon, or give this one another daemon.{setting}",
                 path=str(path.with_suffix("")),
                 pid=pid,
             ) from None

@@ -67,3 +67,30 @@ def test_a_front_that_is_asked_for_no_more_is_ended(box):
     one.start()
     until(lambda: not any("genesisd.front" in text for text in one.processes().values()))
     until(lambda: one.worker("w")["phase"] == "ready")
+
+
+def test_a_daemon_that_shares_only_the_runtime_folder_touches_nobody(box):
+    """Beside a living one it does not start; after it, the other one's workers are none of its business."""
+    one = box({"theirs": SPEC}, start=False)
+    other = box({"mine": SPEC}, start=False)
+    shared = one.folder / "r"
+    for each in (one, other):
+        each.settings["daemon"]["runtime_dir"] = str(shared)
+        each.socket = shared / "control.sock"
+        each.write()
+    one.start()
+    pid = one.wait("theirs", "ready")["pid"]
+    other.start(wait=False)
+    assert other.ended() == 1
+    assert f"pid {one.process.pid}" in other.log.read_text()
+    assert "runtime_dir" in other.log.read_text()
+    one.kill()
+    other.start()
+    other.wait("mine", "ready")
+    assert alive(pid)
+    other.ask("shutdown", drain=True)
+    assert other.ended() == 0
+    assert alive(pid)
+    one.start()
+    assert one.worker("theirs")["pid"] == pid
+    one.finish()
