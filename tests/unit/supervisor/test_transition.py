@@ -416,6 +416,8 @@ def test_a_start_during_a_crash_restart_still_pays():
     """An idempotent start is not a way round the budget."""
     life = ready().when(Exited(1, 1, CRASH), StartRequested(2))
     assert life.state.next is Next.RETRY
+    restarting = ready().when(RestartRequested(1, text="new flags"), StartRequested(2))
+    assert (restarting.orders, restarting.state.reason.text) == ([], "new flags")
     hopeless = starting().when(Exited(1, 1, HOPELESS), StartRequested(2))
     assert hopeless.state.next is Next.START
 
