@@ -390,3 +390,35 @@ async def test_a_gate_that_answers_after_a_stop_spawns_nothing():
         await actor.decide(GateShut(fakes.clock.now, Reason("x", "stale as well")))
         assert actor.state.phase is Phase.STOPPED
     assert fakes.log.named("spawn") == []
+
+
+async def test_who_waits_sees_a_new_phase_before_its_orders_are_done():
+    """Status and waiters need not wait for a slow disk."""
+    fakes = Fakes()
+    go = asyncio.Event()
+
+    async def slow(worker, incarnation, reason):
+        await go.wait()
+
+    fakes.evidence.save = slow
+    async with running(fakes, up(fakes)) as actor:
+        waiting = asyncio.create_task(actor.until(frozenset({Phase.STOPPING})))
+        await asyncio.sleep(0)
+        actor.post(LivenessFailed(fakes.clock.now, 3, Reason("hung", "no step for 10 s")))
+        assert (await waiting).phase is Phase.STOPPING
+        assert fakes.log.named("terminate") == []
+        go.set()
+        await fakes.log.until("spawn")
+
+
+async def test_questions_that_were_answered_are_not_kept():
+    """A worker that is blocked for weeks asks once a second."""
+    fakes = Fakes()
+    fakes.gates.shut["w"] = Reason("port-taken", "taken")
+    async with running(fakes) as actor:
+        for n in range(1, 30):
+            actor.post(StartRequested(fakes.clock.now))
+            await fakes.log.until("check", n)
+            await actor.until(frozenset({Phase.BLOCKED}))
+            fakes.clock.now += 2
+        assert len(actor._tasks) <= 1

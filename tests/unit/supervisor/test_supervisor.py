@@ -352,6 +352,7 @@ async def test_a_changed_launch_setting_restarts_what_is_wanted_and_nothing_else
         assert [words[1:] for words in one.log.named("spawn")] == [("a", 4)]
         assert one.supervisor.states["b"] == stopped
         assert {actor.policy.budget for actor in one.supervisor.actors.values()} == {1}
+        assert list(one.supervisor.specs.values()) == [new] * 3
         assert one.supervisor.states["a"].restarts == ()
 
 
