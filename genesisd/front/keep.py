@@ -55,7 +55,7 @@ class Keeper:
 
     async def reach(self) -> bool:
         """Speak to the front that is there, as it is, without keeping it alive; whether one answers."""
-        with contextlib.suppress(UnavailableError):
+        with contextlib.suppress(GenesisError):
             self._channel = await Channel.connect(self._seat.socket)
             self._identity = self._channel.identity
         return self._channel is not None
