@@ -21,7 +21,7 @@ def _respawn(count: int, rounds: int) -> Figures:
     plural = "child" if count == 1 else "children"
     one = Figure(f"kill -9 of a child to respawn, {count} {plural}", "ms", Target(20))
     many = Figure(f"kill -9 of 50 of {count} at once, all back", "s", Target(0.5), digits=2)
-    begun = Figure(f"start of {count} {plural} until the last runs, without its daemon's peers running", "s", digits=2)
+    begun = Figure(f"start of {count} {plural} until the last runs", "s", digits=2)
     kinds = (*PEERS, CircusEverySecond) if count > 1 else PEERS
     with side_by_side(kinds, count) as running:
         for label in there_and_back(rounds, list(running)):
