@@ -73,6 +73,8 @@ async def test_a_start_ends_in_ready_with_an_open_front():
         await fakes.log.until("open")
     steps = [words[0] for words in fakes.log if words[0] not in {"save", "changed"}]
     assert steps == ["hold", "check", "prepare", "spawn", "born", "probe", "open"]
+    phases = [words[2] for words in fakes.log.named("changed")]
+    assert list(dict.fromkeys(phases)) == ["starting", "warming", "ready"]
 
 
 @pytest.mark.parametrize("error", [UnavailableError("no front"), OSError("gone"), TypeError("a bug")], ids=repr)

@@ -314,6 +314,7 @@ async def test_a_removal_that_fails_halfway_frees_the_name_nevertheless(what):
         one.fakes.runner.found.clear()
         await one.supervisor.add_new("a", spec())
         await one.reach(Phase.READY, "a")
+        assert one.supervisor.orderable("a").worker == "a"
 
 
 async def test_an_order_that_a_removal_overtakes_is_refused_and_not_left_hanging():
