@@ -48,7 +48,7 @@ def blame(error: aiohttp.ClientError | OSError, url: str) -> Outcome:
     number = getattr(error, "errno", None)
     if number in _OURS:
         return unknown(f"could not ask {url}: {error}", error=repr(error))
-    return failure(f"{url} gave no answer: {error or type(error).__name__}", error=repr(error))
+    return failure(f"{url} gave no answer: {str(error) or type(error).__name__}", error=repr(error))
 
 
 def refusal(status: int, body: bytes, url: str) -> Outcome:

@@ -66,8 +66,12 @@ def one_kill(box: Box, sampler: Sampler, incarnation: int) -> dict[str, Any]:
     killed = time.time()
     os.kill(found["pid"], signal.SIGKILL)
     until(lambda: box.worker("gpu")["incarnation"] == incarnation + 1, 120)
-    events = [event for event in box.ask("events", killed - 1, follow=False, worker="gpu") if event["at"] >= killed - 0.5]
-    spawned = next(e["at"] for e in events if e["kind"] == "worker_spawned" and e["fields"]["incarnation"] > incarnation)
+    events = [
+        event for event in box.ask("events", killed - 1, follow=False, worker="gpu") if event["at"] >= killed - 0.5
+    ]
+    spawned = next(
+        e["at"] for e in events if e["kind"] == "worker_spawned" and e["fields"]["incarnation"] > incarnation
+    )
     freed = sampler.first_below(killed, 0.1 * sampler.total)
     result = {
         "tree": sorted(tree.values()),

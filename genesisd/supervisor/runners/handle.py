@@ -23,7 +23,8 @@ from genesisd.supervisor.model import Exited, ExitRecord, ShimLost, Swept
 from genesisd.supervisor.ports import Found, Launch, Life, Report, SpawnError
 from genesisd.supervisor.runners import exits, scratch, shims
 from genesisd.supervisor.runners.bare import BOUND, Watch, kill_tree
-from genesisd.supervisor.runners.lives import LifeRecord, parse_life, read_life, title_of
+from genesisd.supervisor.runners.leftovers import Leftovers
+from genesisd.supervisor.runners.lives import LifeRecord, parse_life, read_life
 from genesisd.supervisor.runners.paths import WorkerPaths
 from genesisd.supervisor.shim_link import VERSION, Message, ShimGoneError, ShimLink, ShimRefused
 
@@ -41,7 +42,13 @@ class Handle:
     """Spawns, signals, adopts and watches one worker's incarnations."""
 
     def __init__(
-        self, paths: WorkerPaths, instance: str, clock: Clock, starter: shims.ShimStarter, cgroups: Cgroups
+        self,
+        paths: WorkerPaths,
+        instance: str,
+        clock: Clock,
+        starter: shims.ShimStarter,
+        cgroups: Cgroups,
+        leftovers: Leftovers,
     ) -> None:
         self.paths = paths
         self.worker = paths.worker
@@ -49,6 +56,7 @@ class Handle:
         self._clock = clock
         self._starter = starter
         self._cgroups = cgroups
+        self._leftovers = leftovers
         self._link: ShimLink | None = None
         self._record: LifeRecord | None = None
         """The newest life, until its tree is gone."""
@@ -240,27 +248,11 @@ class Handle:
         return newest, exits.exit_record(raw) if raw and raw.get("incarnation") == newest else None
 
     async def _reap_orphans(self) -> int:
-        """Kill what is left of lives that nobody can adopt: their leader is dead, or no record speaks of them."""
-        survivors = 0
-        record = read_life(self.worker, self.paths.life)
-        if record is not None and not self._is_over(record):
-            if exits.read_exit(self.paths.exits, record.incarnation) is None:
-                exits.write_unwatched(self.paths.exits, record, self.paths.log, None)
-            survivors += await kill_tree(record.marks)
-            await scratch.empty(record.scratch)
-            if not survivors:
-                exits.mark_swept(self.paths.exits, record.incarnation)
-        for token, oldest in tree.lives_by_token(f"{self._instance}:{self.worker}:").items():
-            incarnation = int(token.rpartition(":")[2])
-            survivors += await kill_tree(tree.Marks(oldest.ref, title_of(self.worker, incarnation), token))
+        """End what nobody can adopt; how many processes survive that."""
+        survivors = await self._leftovers.end(self.paths)
         self._cgroups.sweep(self.worker)
         self._clean = survivors == 0
         return survivors
-
-    def _is_over(self, record: LifeRecord) -> bool:
-        """Whether a life was seen to its end, so that its session's number may be a stranger's by now."""
-        raw = exits.read_exit(self.paths.exits, record.incarnation)
-        return raw is not None and raw.get("survivors") == 0
 
     # --- spawning -----------------------------------------------------------------------------------------------
 

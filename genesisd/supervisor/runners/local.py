@@ -12,6 +12,7 @@ from genesisd.clock import Clock, SystemClock
 from genesisd.supervisor.cgroups import Cgroups, own_group
 from genesisd.supervisor.ports import Found, Launch, Life, Report
 from genesisd.supervisor.runners.handle import Handle
+from genesisd.supervisor.runners.leftovers import Leftovers
 from genesisd.supervisor.runners.paths import WorkerPaths
 from genesisd.supervisor.runners.shims import SHIM, ShimStarter, lock_is_held
 from genesisd.supervisor.tree import Table, process_table
@@ -46,6 +47,7 @@ class LocalRunner:
         # Two daemons on one machine may have workers of one name; the folder tells their processes apart.
         self._instance = hashlib.sha256(str(self._state.resolve()).encode()).hexdigest()[:8]
         self._cgroups = Cgroups(cgroup, self._instance)
+        self._leftovers = Leftovers(self._instance, self._clock)
         self._handles: dict[str, Handle] = {}
         self._looked: tuple[float, Table | None] = (0.0, None)
 
@@ -121,7 +123,9 @@ class LocalRunner:
     def _handle(self, worker: str) -> Handle:
         if worker not in self._handles:
             paths = WorkerPaths(self._state, self._runtime, worker)
-            self._handles[worker] = Handle(paths, self._instance, self._clock, self._starter, self._cgroups)
+            self._handles[worker] = Handle(
+                paths, self._instance, self._clock, self._starter, self._cgroups, self._leftovers
+            )
         return self._handles[worker]
 
 
