@@ -23,6 +23,10 @@ INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "SS
 """What a worker takes over from the daemon; everything else is said in its ``env``."""
 
 
+LATE_SECONDS = 2.0
+"""What a request gets that came between the end of the drain and SIGTERM."""
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
     """An environment that is ready to run.
@@ -154,8 +158,12 @@ class SpecLauncher:
         if not _given(spec.args, "--enable-server-load-tracking"):
             argv.append("--enable-server-load-tracking")
         if engine.drains and spec.stop.drain > 0 and not _given(spec.args, "--shutdown-timeout"):
-            # The front drains first; this covers what reaches the engine beside it.
-            argv += ["--shutdown-timeout", str(max(1, round(min(spec.stop.drain, spec.stop.grace * 0.8))))]
+            # SIGTERM comes after the drain, so this covers only what slipped in beside the front. An idle vLLM uses
+            # the whole of it up at its end, so more would make each stop slower and save nothing.
+            argv += [
+                "--shutdown-timeout",
+                str(max(1, round(min(spec.stop.drain, spec.stop.grace * 0.8, LATE_SECONDS)))),
+            ]
         return (*argv, *spec.args)
 
     def _model(self, name: str) -> str:
