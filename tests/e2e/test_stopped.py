@@ -61,4 +61,5 @@ def test_a_worker_under_a_stopped_shim_is_restarted_all_the_same(box):
     os.kill(found["killed"]["pid"], signal.SIGKILL)
     for name in found:
         until(lambda name=name: one.worker(name)["incarnation"] == 2, 60, f"{name} is restarted")
-        assert one.leaders(name) == [one.wait(name, "ready")["pid"]]
+        pid = one.wait(name, "ready")["pid"]
+        assert one.leaders(name) == [pid]

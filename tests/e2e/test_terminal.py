@@ -84,6 +84,12 @@ class Terminal:
             os.close(self.fd)
 
 
+def catches_sighup(pid: int) -> bool:
+    """Whether the process has a handler for it."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return bool(int(status.split("SigCgt:")[1].split()[0], 16) & 1 << (signal.SIGHUP - 1))
+
+
 @pytest.fixture
 def at_terminal(box) -> Iterator[tuple[Box, Terminal]]:
     """A box whose daemon runs on a terminal."""
@@ -144,7 +150,8 @@ def test_the_terminal_is_for_people(at_terminal):
 def test_ctrl_c_while_it_starts(at_terminal, moment):
     """At any moment: it ends soon, without a traceback, and leaves nothing."""
     one, terminal = at_terminal
-    time.sleep(0.1 + 0.15 * moment)  # where it is then is not known, and need not be
+    until(lambda: catches_sighup(terminal.pid))  # before that the interpreter itself is still starting
+    time.sleep(0.15 * moment)  # where it is then is not known, and need not be
     terminal.type(CTRL_C)
     assert terminal.code() in {0, -signal.SIGINT}
     assert ("Traceback" in terminal.shown, one.processes()) == (False, {})
@@ -185,14 +192,7 @@ def test_sighup_is_a_reload_while_the_terminal_is_there(at_terminal):
 def test_sighup_during_the_start_does_no_harm(box):
     """A reload that comes before there is anything to reload is no reason to die."""
     one = box({"w": {"command": [*FAKE, "--bare"]}}, start=False).start(wait=False)
-    until(lambda: b"genesisd" in Path(f"/proc/{one.process.pid}/cmdline").read_bytes())
-    handled = 1 << (signal.SIGHUP - 1)
-
-    def catches() -> bool:
-        status = Path(f"/proc/{one.process.pid}/status").read_text()
-        return bool(int(status.split("SigCgt:")[1].split()[0], 16) & handled)
-
-    until(catches)
+    until(lambda: catches_sighup(one.process.pid))
     while not one.socket.exists():
         one.signal(signal.SIGHUP)
         time.sleep(0.005)
