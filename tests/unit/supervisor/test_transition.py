@@ -612,6 +612,9 @@ def test_an_adopted_worker_without_a_shim_is_replaced():
     """As if the shim had died just now."""
     life = ready().when(Adopted(9, 1, shim_lost=True))
     assert (life.phase, life.state.shim_lost, life.state.deadline) == (Phase.DEGRADED, True, 9)
+    assert life.orders == [OpenFront(1), BeginProbes(1, proven=True)]
+    young = warming().when(Adopted(9, 1, shim_lost=True))
+    assert young.orders == [HoldFront(), BeginProbes(1), EndProbes(1), HoldFront(), Terminate(1)]
     leaving = ready().when(StopRequested(1), Adopted(9, 1, shim_lost=True))
     assert (leaving.phase, leaving.state.shim_lost) == (Phase.DRAINING, True)
 

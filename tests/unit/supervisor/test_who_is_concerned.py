@@ -97,6 +97,15 @@ def test_a_report_about_another_life_concerns_nobody(kind, phase):
         assert decide(state, report(kind, number), POLICY) == (state, ())
 
 
+@pytest.mark.parametrize("phase", Phase)
+def test_a_lost_shim_is_noted_in_every_phase(phase):
+    """Where nothing is up, that is all."""
+    before = in_phase(phase).state
+    after, orders = decide(before, ShimLost(7, before.incarnation), POLICY)
+    assert after.shim_lost is True
+    assert ((replace(after, shim_lost=False), orders) != (before, ())) is (phase in UP)
+
+
 @pytest.mark.parametrize("phase", [STOPPED, READY, Phase.FAILED])
 def test_a_deadline_where_nothing_is_waited_for_means_nothing(phase):
     """Even if the store brought one back."""
