@@ -148,6 +148,16 @@ def test_real_movement_clears_the_doubt() -> None:
     assert (after(seen).still, after(seen).doubtful, after(seen).moved_at) == (0, True, 2)
 
 
+@pytest.mark.parametrize(
+    ("canary", "waits"),
+    [(Canary.NONE, 2), (Canary.WAITING, 4), (Canary.UNREACHABLE, 4), (Canary.ANSWERED, 2), (Canary.REFUSED, 2)],
+)
+def test_what_began_to_wait_between_two_looks_counts_from_its_own_beginning(canary: Canary, waits: float) -> None:
+    """Users wait, and so does a canary that has no answer; one that has one waits no more."""
+    assert Look(9.0, VALUES, unanswered=1, owed_for=2.0, canary=canary, canary_age=4.0).waits == waits
+    assert after([Look(0.0, VALUES), Look(3.0, VALUES, unanswered=1, owed_for=2.0)]).still == 2
+
+
 def test_one_token_ends_the_warm_up() -> None:
     """First use is behind an engine that has made one."""
     assert after([Look(0.0, replace(VALUES, generation=1))]).proven
