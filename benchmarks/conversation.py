@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contestants import Circus, Contestant, Genesisd, Supervisord, side_by_side
+from benchmarks.contestants import Contestant, Genesisd, side_by_side
 from benchmarks.figures import Figure, Figures, Target
+from benchmarks.peers import Circus, Supervisord
 from benchmarks.rig import cpu, there_and_back
 
 QUIET: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

@@ -6,8 +6,9 @@ import time
 import urllib.request
 
 from benchmarks import scrape
-from benchmarks.contestants import Circus, Genesisd, Supervisord, side_by_side
+from benchmarks.contestants import Genesisd, side_by_side
 from benchmarks.figures import Figure, Figures, Target
+from benchmarks.peers import Circus, Supervisord
 from benchmarks.rig import cpu, pss
 
 SCRAPES = 20

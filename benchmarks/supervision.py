@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import time
 
-from benchmarks.contestants import Circus, CircusEverySecond, Contestant, Genesisd, Supervisord, side_by_side
+from benchmarks.contestants import Contestant, Genesisd, side_by_side
 from benchmarks.figures import Figure, Figures, Target
+from benchmarks.peers import Circus, CircusEverySecond, Supervisord
 from benchmarks.rig import there_and_back
 
 PEERS: tuple[type[Contestant], ...] = (Genesisd, Supervisord, Circus)
