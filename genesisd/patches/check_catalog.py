@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from genesisd.patches.check_edits import edit_problems
 from genesisd.patches.check_words import word_problems
 from genesisd.patches.edits import new_texts
-from genesisd.patches.flags import DISABLE, ENABLE, Flag
+from genesisd.patches.environ import variables_of
 from genesisd.patches.model import ConflictSet, Patch
 from genesisd.patches.order import cycle
 from genesisd.patches.problems import Problem, ProblemKind
@@ -44,23 +44,11 @@ def _duplicate_ids(patches: Sequence[Patch]) -> Iterator[Problem]:
 def _duplicate_names(patches: Sequence[Patch]) -> Iterator[Problem]:
     owners: dict[str, str] = {}
     for patch in patches:
-        for name in _variables(patch):
+        for name in variables_of(patch):
             if name in owners:
                 text = f"{name} belongs to {owners[name]} already"
                 yield Problem(ProblemKind.DUPLICATE_NAME, patch.id, text)
             owners[name] = patch.id
-
-
-def _variables(patch: Patch) -> Iterator[str]:
-    for flag in [patch.flag] if patch.flag else []:
-        yield from (prefix + name for name in _all_names(flag) for prefix in (*ENABLE, *DISABLE))
-    for parameter in patch.parameters:
-        yield from (parameter.name, *parameter.aliases)
-
-
-def _all_names(flag: Flag) -> tuple[str, ...]:
-    """Expired names too: one that came back with another meaning would surprise."""
-    return (flag.name, *(alias.name for alias in flag.aliases))
 
 
 def _references(patches: Sequence[Patch], conflicts: Sequence[ConflictSet]) -> Iterator[Problem]:

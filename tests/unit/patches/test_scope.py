@@ -1,12 +1,36 @@
 """Where definitions begin and end, in characters of the text as it is."""
 
+import argparse
+import dataclasses
+import inspect
+import types
+from collections.abc import Iterator
+
 import pytest
 
+from genesisd.patches import scope
 from genesisd.patches.scope import Span, compiler_fault, read
 
 
 def parts(text: str) -> dict[str, str]:
     return {d.name: text[d.span.start : d.span.end] for d in read(text).definitions}
+
+
+def compiled(code: types.CodeType) -> Iterator[tuple[str, int]]:
+    """Qualified name and first line of each definition, as the compiler has them."""
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            if "<" not in inner.co_qualname.replace("<locals>", ""):
+                yield inner.co_qualname, inner.co_firstlineno
+            yield from compiled(inner)
+
+
+@pytest.mark.parametrize("module", [argparse, dataclasses, inspect, scope], ids=lambda module: module.__name__)
+def test_the_compiler_agrees(module):
+    """Names and first lines are those of the code objects that Python makes of the same text."""
+    text = inspect.getsource(module)
+    found = {(d.name, text.count("\n", 0, d.head) + 1) for d in read(text).definitions}
+    assert found == set(compiled(compile(text, "module", "exec", dont_inherit=True)))
 
 
 PLAIN = "x = 1\n\n\ndef f():\n    return 1\n\n\nclass C:\n    def m(self):\n        pass\n"
