@@ -366,3 +366,46 @@ def test_placements_name_every_case():
     """Each placement is used by the tables above."""
     used = {change.placement for _, change, _ in APPLIED if isinstance(change, AnchorEdit)}
     assert used == set(Placement)
+
+
+TWO_EDITS = (REQUIRED, edit("z = 1", "z = 2", id="too"))
+OVERLAY = ReplaceFile("r", FILE, "x = 3\n", digest("x = 1\n"))
+TOLD = [
+    ("x = 2\nz = 1\n", TWO_EDITS, Failed(Fault.HALF_APPLIED, FILE, "must is there already, too is not", ("must",))),
+    (
+        "x = 1\nx = 2\n",
+        (REQUIRED,),
+        Failed(Fault.UNRECOGNISABLE, FILE, "what must writes is there, and not by this patch", ("must",)),
+    ),
+    (
+        "x = 1\n",
+        (REQUIRED, OVERLAY),
+        Failed(Fault.OVERLAP, FILE, "r puts in place a file that another edit changes", ("r",)),
+    ),
+    (
+        "x = 1\n",
+        (edit("x = 1", "x = 2", id="a"), edit("x = 1\n", "x = 3\n", id="b")),
+        Failed(Fault.OVERLAP, FILE, "a and b want the same place", ("a", "b")),
+    ),
+    (
+        "def f():\n    x()\n",
+        (after("    x()\n", "g()\n", "f"),),
+        Failed(Fault.OUT_OF_SCOPE, FILE, "the edit reaches out of its scope: f would begin or end elsewhere", ("e",)),
+    ),
+    (
+        "x = 1\n",
+        (edit("x = 1", "x = ("),),
+        Failed(Fault.SYNTAX, FILE, "the result is not Python: line 1: '(' was never closed", ("e",)),
+    ),
+    (
+        "x = 1\n",
+        (edit("x = 1\n", "x = 2"),),
+        Failed(Fault.LINE_ENDING, FILE, "the edit changes the line ending of the file", ("e",)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "edits", "expected"), TOLD, ids=range(len(TOLD)))
+def test_a_failure_in_full(text, edits, expected):
+    """A failure names the file, the edits and what was found."""
+    assert plan({FILE: text}, patch(*edits)) == expected

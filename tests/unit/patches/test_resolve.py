@@ -11,7 +11,7 @@ from genesisd.patches.flags import Alias, Flag
 from genesisd.patches.lifecycle import Implementation, Lifecycle, RetiredBecause, Retirement
 from genesisd.patches.model import ConflictSet
 from genesisd.patches.order import BrokenChain
-from genesisd.patches.resolve import Gate, Request, resolve
+from genesisd.patches.resolve import Gate, Request, Ruling, resolve
 from genesisd.versions import parse_version
 from tests.unit.patches.made import edit, patch
 
@@ -236,3 +236,55 @@ def test_the_listing_order_means_nothing(order, on):
     ]
     asked = request(*on)
     assert resolve([catalog[index] for index in order], asked) == resolve(catalog, asked)
+
+
+BEATEN = ("GENESIS_ENABLE_A='maybe' is neither on (1) nor off (0) and counts as off",)
+TOLD = [
+    ([flagged("A")], request(), Ruling("A", Gate.NOT_ENABLED, "nothing switches it on")),
+    (
+        [flagged("A")],
+        request(GENESIS_ENABLE_A="maybe"),
+        Ruling("A", Gate.DISABLED, "switched off by GENESIS_ENABLE_A", BEATEN),
+    ),
+    (
+        [flagged("A", lifecycle=Lifecycle.TOMBSTONE)],
+        request("A"),
+        Ruling("A", Gate.RETIRED, "the id is burned; no override applies it"),
+    ),
+    (
+        [flagged("A", requires=("X", "C")), flagged("C")],
+        request("A"),
+        Ruling("A", Gate.REQUIRES, "requires C (not_enabled), X (unknown)"),
+    ),
+    (
+        [flagged("A"), flagged("B", conflicts=("A",))],
+        request("A", "B"),
+        Ruling("A", Gate.CONFLICT, "conflicts with B: switch one of them off"),
+    ),
+    (
+        [flagged("A", conflicts=("B",)), flagged("B")],
+        request("A", "B"),
+        Ruling("A", Gate.CONFLICT, "conflicts with B: switch one of them off"),
+    ),
+    (
+        [flagged("A"), flagged("B")],
+        request("A", "B", conflicts=[ConflictSet(name, frozenset({"A", "B"}), "slow") for name in ("two", "one")]),
+        Ruling("A", Gate.CONFLICT, "one (A, B): slow"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("catalog", "asked", "ruling"), TOLD, ids=range(len(TOLD)))
+def test_a_ruling_in_full(catalog, asked, ruling):
+    """A ruling is the patch, the gate, the reason as people read it, and notes."""
+    assert resolve(catalog, asked).rulings["A"] == ruling
+
+
+@pytest.mark.parametrize(
+    "words", [{"requires": ("X",)}, {"conflicts": ("B",)}, {}], ids=["requires", "conflict", "none"]
+)
+def test_notes_outlive_every_later_gate(words):
+    """What was noted about the switches is told whichever gate is shut after them."""
+    catalog = [flagged("A", lifecycle=Lifecycle.DEPRECATED, **words), flagged("B")]
+    ruling = resolve(catalog, request("A", "B", allow=["A"])).rulings["A"]
+    assert (ruling.patch, len(ruling.notes)) == ("A", 1)

@@ -197,3 +197,56 @@ def test_levels_and_cycles():
     assert cycle([patch(id="A")]) == ()
     with pytest.raises(ValueError, match="wait for one another: "):
         plan_all(TREE, round_trip)
+
+
+def test_what_lower_levels_changed_elsewhere_is_kept():
+    """A later level that touches another file adds to the result."""
+    first = patch(edit("a = 1", "a = 2"), id="A")
+    later = patch(edit("b = 1", "b = 2", path="other.py"), id="B", follows=("A",))
+    found = plan_all(TREE | {"other.py": TEXT}, [first, later])
+    assert found.texts == {FILE: TEXT.replace("a = 1", "a = 2"), "other.py": TEXT.replace("b = 1", "b = 2")}
+
+
+def test_clashes_in_several_files_are_all_told():
+    """Every pair that clashes falls, wherever its file comes in the order."""
+    patches = [
+        patch(edit("a = 1", f"a = {n}", path=path), id=f"{path}{n}") for path in ("x.py", "y.py") for n in (2, 3)
+    ]
+    found = plan_all({"x.py": TEXT, "y.py": TEXT}, patches)
+    assert {name: outcome.path for name, outcome in found.outcomes.items()} == {
+        "x.py2": "x.py",
+        "x.py3": "x.py",
+        "y.py2": "y.py",
+        "y.py3": "y.py",
+    }
+    assert found.texts == {}
+
+
+SILENT = patch(edit("compute()", "compute(fast=True)"), id="PN399", follows=("PN353A",))
+WHOLE = patch(ReplaceFile("r", FILE, "z = 1\n", digest(TEXT)), id="W")
+TOLD = [
+    (
+        [patch(edit("b = 1", "b = 2", id="e1"), id="A"), patch(edit("b = 1", "b = 3", id="e2"), id="B")],
+        "A",
+        Failed(Fault.OVERLAP, FILE, "A, B want the same place, and no order between them is declared", ("e1", "e2")),
+    ),
+    ([WHOLE, BASE], "W", Failed(Fault.OVERLAP, FILE, "PN353A, W put a whole file there, or edit it")),
+    ([CHAINED], "PN399", Failed(Fault.BASE_MISSING, FILE, "it stands on PN353A, not applied")),
+    (
+        [BASE, SILENT],
+        "PN399",
+        Failed(
+            Fault.UNDECLARED_BASE,
+            FILE,
+            "the anchor of e is not in the pristine file: say after which patch it stands",
+            ("e",),
+        ),
+    ),
+    ([REQUIRING], "B", NotApplicable("it requires A, which is not applied")),
+]
+
+
+@pytest.mark.parametrize(("patches", "name", "outcome"), TOLD, ids=range(len(TOLD)))
+def test_a_failure_says_who_and_where(patches, name, outcome):
+    """What people read names the patches, the file and the edits."""
+    assert plan_all(TREE, patches).outcomes[name] == outcome
