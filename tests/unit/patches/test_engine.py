@@ -409,3 +409,28 @@ TOLD = [
 def test_a_failure_in_full(text, edits, expected):
     """A failure names the file, the edits and what was found."""
     assert plan({FILE: text}, patch(*edits)) == expected
+
+
+CAPTURED = "if flag:\n    y = 1\n    def h(): ...\n"
+CAPTURE = after("    y = 1\n", "class K:\n    z = 1\n", id="capture")
+RENAME = edit("def f(", "def g(", id="rename")
+OUTSIDE = [
+    ("def f(): ...\n", (RENAME,), None),
+    (CAPTURED, (CAPTURE,), "h"),
+    (f"def f(): ...\n{CAPTURED}", (RENAME, CAPTURE), "h"),
+    ("def f():\n    pass\ny = 1\n", (before("y = 1\n", "    z = 1\n"),), "f"),
+    ("def f(): ...\n", (before("def f", "class K:\n    "),), "f"),
+    ("class C:\n    a = 1\n    def m(self): ...\n", (before("    def m", "    class K:\n        b = 1\n", "C"),), None),
+    ("class C:\n    def m(self):\n        x()\n", (after("        x()\n", "    b = 1\n", "C.m"),), "C.m"),
+]
+
+
+@pytest.mark.parametrize(("text", "edits", "lost"), OUTSIDE, ids=range(len(OUTSIDE)))
+def test_definitions_outside_of_the_scope_stay(text, edits, lost):
+    """What an edit does not name it may neither swallow, prolong, cut short nor move into another scope."""
+    outcome = plan({FILE: text}, patch(*edits))
+    if lost is None:
+        assert isinstance(outcome, Applied), outcome
+    else:
+        assert outcome.fault is Fault.OUT_OF_SCOPE
+        assert f": {lost} would" in outcome.detail
