@@ -45,7 +45,7 @@ def plan(texts: Texts, patch: Patch, pristine: Texts | None = None) -> Outcome:
             return Superseded(marker)
     found = [survey(edit, texts) for edit in patch.edits]
     if _is_applied(patch.edits, found, texts):
-        return AlreadyApplied()
+        return AlreadyApplied(tuple(seen.undo for seen in found if isinstance(seen, Present)))
     return _refusal(patch.edits, found) or _apply(patch.edits, found, texts)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -59,7 +59,13 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class AlreadyApplied:
-    """The text is what the patch makes of some text without it: the same patch, or upstream word for word."""
+    """The text is what the patch makes of some text without it: the same patch, or upstream word for word.
+
+    Attributes:
+        claims: where that text stands, so that no other patch changes it unasked.
+    """
+
+    claims: tuple[Cut, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,45 +89,57 @@ def _settled(planned: Mapping[str, Outcome], texts: Texts) -> tuple[dict[str, Ou
     """The outcomes of a level once its patches are put together, and the files that come out."""
     outcomes = dict(planned)
     while True:
-        applied = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Applied)}
-        faults, merged = _together(applied, texts)
+        faults, merged = _together(outcomes, texts)
         if not faults:
             return outcomes, merged
         # All that are part of a clash go: to keep one would be to choose.
         outcomes |= faults
 
 
-def _together(applied: Mapping[str, Applied], texts: Texts) -> tuple[dict[str, Failed], dict[str, str]]:
+def _together(outcomes: Mapping[str, Outcome], texts: Texts) -> tuple[dict[str, Failed], dict[str, str]]:
     faults: dict[str, Failed] = {}
     merged: dict[str, str] = {}
+    applied = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Applied)}
     for path, names in _touching(applied).items():
-        if len(names) == 1:
-            merged[path] = applied[names[0]].texts[path]
-            continue
         cuts = [cut for name in names for cut in applied[name].cuts if cut.path == path]
-        whole = any(path in applied[name].whole for name in names)
-        clash = _clashing(path, names, applied, cuts, whole=whole)
-        if not clash:
+        clash = _whole(path, names, applied) or _clashing(path, outcomes)
+        if not clash and len(names) > 1:
             merged[path], _ = splice(texts[path], cuts)
             fault = failure(path, texts[path], merged[path], cuts)
             clash = dict.fromkeys(names, fault) if fault else {}
+        elif not clash:
+            merged[path] = applied[names[0]].texts[path]
         faults |= clash
     return faults, merged
 
 
-def _clashing(
-    path: str, names: Sequence[str], applied: Mapping[str, Applied], cuts: Sequence[Cut], *, whole: bool
-) -> dict[str, Failed]:
-    if whole:
-        return dict.fromkeys(
-            names, Failed(Fault.OVERLAP, path, f"{', '.join(names)} put a whole file there, or edit it")
-        )
+def _whole(path: str, names: Sequence[str], applied: Mapping[str, Applied]) -> dict[str, Failed]:
+    if len(names) == 1 or not any(path in applied[name].whole for name in names):
+        return {}
+    return dict.fromkeys(names, Failed(Fault.OVERLAP, path, f"{', '.join(names)} put a whole file there, or edit it"))
+
+
+def _clashing(path: str, outcomes: Mapping[str, Outcome]) -> dict[str, Failed]:
+    """Every patch that wants text of ``path`` that another one wants, or needs as it is."""
+    claims = {name: _claims(outcome, path) for name, outcome in sorted(outcomes.items())}
     found: dict[str, Failed] = {}
-    for pair in collisions(cuts):
-        owners = [name for name in names if any(cut in applied[name].cuts for cut in pair)]
-        detail = f"{', '.join(owners)} want the same place, and no order between them is declared"
-        found |= dict.fromkeys(owners, Failed(Fault.OVERLAP, path, detail, tuple(cut.edit for cut in pair)))
+    for pair in collisions([cut for cuts in claims.values() for cut in cuts]):
+        owners = [name for name, cuts in claims.items() if any(cut in cuts for cut in pair)]
+        # Two that find the same text in place, by upstream's hand, are of one mind.
+        if any(isinstance(outcomes[name], Applied) for name in owners):
+            detail = f"{', '.join(owners)} want the same place, and no order between them is declared"
+            found |= dict.fromkeys(owners, Failed(Fault.OVERLAP, path, detail, tuple(cut.edit for cut in pair)))
     return found
+
+
+def _claims(outcome: Outcome, path: str) -> tuple[Cut, ...]:
+    match outcome:
+        case Applied():
+            return tuple(cut for cut in outcome.cuts if cut.path == path)
+        case AlreadyApplied():
+            return tuple(cut for cut in outcome.claims if cut.path == path)
+        case _:
+            return ()
 
 
 def _touching(applied: Mapping[str, Applied]) -> dict[str, list[str]]:

@@ -250,3 +250,14 @@ TOLD = [
 def test_a_failure_says_who_and_where(patches, name, outcome):
     """What people read names the patches, the file and the edits."""
     assert plan_all(TREE, patches).outcomes[name] == outcome
+
+
+def test_what_upstream_already_has_is_not_undone():
+    """A patch that finds its text in place holds it against others that would change it unasked."""
+    there = patch(edit("a = 0", "a = 1"), id="A")
+    again = patch(edit("a = 00", "a = 1"), id="B")
+    undoing = patch(edit("a = 1", "a = 2"), id="C")
+    assert outcomes(TREE, there, again) == {"A": AlreadyApplied, "B": AlreadyApplied}
+    assert outcomes(TREE, there, undoing) == {"A": Fault.OVERLAP, "C": Fault.OVERLAP}
+    declared = patch(edit("a = 1", "a = 2", after="A"), id="C")
+    assert plan_all(TREE, [there, declared]).texts == {FILE: TEXT.replace("a = 1", "a = 2")}
