@@ -434,3 +434,33 @@ def test_definitions_outside_of_the_scope_stay(text, edits, lost):
     else:
         assert outcome.fault is Fault.OUT_OF_SCOPE
         assert f": {lost} would" in outcome.detail
+
+
+def test_results_that_overlap_are_not_taken_for_the_patch():
+    """Text that two edits would both have had to write was not written by them."""
+    both = patch(edit("a()", "x(y)", id="one"), edit("b()", "y)\nz", id="two"))
+    assert plan({FILE: "x(y)\nz\n"}, both).fault is Fault.UNRECOGNISABLE
+
+
+def test_a_patch_of_several_files_tells_all_its_cuts():
+    """Each file's edits are in the outcome."""
+    both = patch(edit("x = 1", "x = 2", id="one"), edit("y = 1", "y = 2", id="two", path="b.py"))
+    outcome = plan({FILE: "x = 1\n", "b.py": "y = 1\n"}, both)
+    assert [(cut.edit, cut.path, cut.scope) for cut in outcome.cuts] == [("one", FILE, ""), ("two", "b.py", "")]
+
+
+def test_optional_edits_that_stand_by_chance_are_no_patch():
+    """Where nothing is to do, and what is there could not come from the patch, it says so."""
+    chance = patch(edit("x = 1", "x = 2", required=False))
+    assert plan({FILE: "x = 2\nx = 2\n"}, chance).fault is Fault.UNRECOGNISABLE
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_every_place_is_counted(count):
+    """An ambiguous anchor tells in how many places it stands."""
+    assert plan({FILE: "x = 1\n" * count}, patch(edit("x = 1", "y"))) == AnchorAmbiguous("e", FILE, "", count)
+
+
+def test_an_empty_anchor_stands_nowhere():
+    """An anchor that a checked catalog would not have finds no place, rather than every place."""
+    assert plan({FILE: "x = 1\n"}, patch(edit("", "y = 1\n"))) == AnchorMissing("e", FILE, "")
