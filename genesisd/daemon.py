@@ -21,11 +21,11 @@ from genesisd.config.root import Config
 from genesisd.control.server import ControlServer
 from genesisd.control.views import DaemonView, PinView, ReloadView
 from genesisd.errors import ConfigError, ConflictError, GenesisError
+from genesisd.identity import boot_id
 from genesisd.notify import Notifier
 from genesisd.store.lock import StoreLock
 from genesisd.store.meta import StoreReadError
 from genesisd.store.store import Store
-from genesisd.store.workers import boot_id
 from genesisd.supervisor.model import Phase
 from genesisd.telemetry import log
 from genesisd.telemetry.exposition import Exposition, Source

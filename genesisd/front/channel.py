@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from genesisd.errors import GenesisError, UnavailableError
-from genesisd.front.identity import Identity
 from genesisd.front.wire import LINE_LIMIT, PROTOCOL, WireError, decode, encode
+from genesisd.process_ref import ProcessRef
 
 ANSWER_WITHIN = 5.0
 """Seconds for a front to answer; it does nothing that takes long, so this allows for a loaded machine."""
@@ -62,11 +62,11 @@ class Channel:
         return version if isinstance(version, int) else None
 
     @property
-    def identity(self) -> Identity | None:
+    def identity(self) -> ProcessRef | None:
         """Who is at the other end: the kernel's word on the pid, the front's on the rest; None if they differ."""
         sock: socket.socket = self._writer.get_extra_info("socket")
         pid, _, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        said = Identity(
+        said = ProcessRef(
             int(self.hello.get("pid", 0)), int(self.hello.get("start_ticks", 0)), str(self.hello.get("boot_id"))
         )
         return said if said.pid == pid else None

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 from genesisd.errors import GenesisError
 from genesisd.front.decide import Limits
-from genesisd.front.identity import identify
 from genesisd.front.switchboard import Switchboard
 from genesisd.front.wire import LINE_LIMIT, PROTOCOL, WireError, agree, decode, encode, order, stats_message, target_of
+from genesisd.identity import process_ref
 
 
 class Post(Protocol):
@@ -85,7 +85,7 @@ class Control:
 
     def _hello(self, message: dict[str, Any]) -> dict[str, Any]:
         theirs = int(_number(message, "min", 1)), int(_number(message, "max", 1))
-        identity = identify(os.getpid())
+        identity = process_ref(os.getpid())
         return {
             "worker": self._worker,
             "min": PROTOCOL[0],

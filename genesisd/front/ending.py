@@ -6,12 +6,13 @@ import asyncio
 import os
 import signal
 
-from genesisd.front.identity import Identity
+from genesisd.identity import open_exactly, signal_exactly
+from genesisd.process_ref import ProcessRef
 
 
-async def ended(identity: Identity, within: float) -> bool:
+async def ended(identity: ProcessRef, within: float) -> bool:
     """Whether the process ended within so many seconds; a child that did is reaped."""
-    pidfd = identity.open_pidfd()
+    pidfd = open_exactly(identity)
     if pidfd is not None:
         loop = asyncio.get_running_loop()
         gone = asyncio.Event()
@@ -27,10 +28,10 @@ async def ended(identity: Identity, within: float) -> bool:
     return True
 
 
-async def await_end(identity: Identity, within: float) -> None:
+async def await_end(identity: ProcessRef, within: float) -> None:
     """Wait for the process to end; kill it after so many seconds."""
     if not await ended(identity, within):
-        identity.send(signal.SIGKILL)
+        signal_exactly(identity, signal.SIGKILL)
         await ended(identity, within)
 
 

@@ -14,9 +14,10 @@ from genesisd.front.backoff import Backoff
 from genesisd.front.channel import Channel
 from genesisd.front.decide import Target
 from genesisd.front.ending import await_end, ended
-from genesisd.front.identity import Identity
 from genesisd.front.start import Seat, Settings, lock_holder, start
 from genesisd.front.wire import order, target_of
+from genesisd.identity import signal_exactly
+from genesisd.process_ref import ProcessRef
 
 _STRIKES = 2
 """Questions in a row that a front may leave unanswered before it counts as wedged and is replaced."""
@@ -35,7 +36,7 @@ class Keeper:
         self._tell = tell
         self.target: Target | None = None
         self._channel: Channel | None = None
-        self._identity: Identity | None = None
+        self._identity: ProcessRef | None = None
         self._changing = asyncio.Lock()
         self._strikes = 0
         self._heard = 0
@@ -122,7 +123,7 @@ class Keeper:
         self._strikes = self._strikes + 1 if channel.heard == self._heard else 1
         self._heard = channel.heard
         if self._strikes >= _STRIKES and self._identity is not None and not channel.lost.is_set():
-            self._identity.send(signal.SIGKILL)
+            signal_exactly(self._identity, signal.SIGKILL)
 
     # --- keeping ------------------------------------------------------------------------------------------------
 
@@ -161,7 +162,7 @@ class Keeper:
             self._tell("front-lost", self._seat.worker, pid=self._identity.pid)
             await self._see_off(self._identity)
 
-    async def _see_off(self, identity: Identity) -> None:
+    async def _see_off(self, identity: ProcessRef) -> None:
         """Wait a moment for its port to be free; one that was told to leave finishes its streams on its own."""
         if not await ended(identity, _DYING):
             task = asyncio.create_task(await_end(identity, _LEAVING))
@@ -210,5 +211,5 @@ class Keeper:
         holder = lock_holder(self._seat)
         if holder is not None:
             self._tell("front-lost", self._seat.worker, pid=holder.pid, text="it holds the lock and does not answer")
-            holder.send(signal.SIGKILL)
+            signal_exactly(holder, signal.SIGKILL)
             await await_end(holder, _QUIT_WITHIN)

@@ -14,8 +14,9 @@ from typing import Any
 from genesisd.errors import GenesisError, UnavailableError
 from genesisd.front.channel import RefusedError
 from genesisd.front.ending import await_end
-from genesisd.front.identity import Identity, identify
 from genesisd.front.wire import decode
+from genesisd.identity import process_ref
+from genesisd.process_ref import ProcessRef
 
 READY_WITHIN = 20.0
 _READY_FD = 3
@@ -152,12 +153,12 @@ def _last_words(seat: Seat) -> str:
 
 
 async def _end_child(pid: int, within: float) -> None:
-    identity = identify(pid)
+    identity = process_ref(pid)
     if identity is not None:
         await await_end(identity, within)
 
 
-def lock_holder(seat: Seat) -> Identity | None:
+def lock_holder(seat: Seat) -> ProcessRef | None:
     """The process that holds the worker's lock; None if nobody does. Raises GenesisError if it cannot be told who."""
     try:
         fd = os.open(seat.lock, os.O_RDWR | os.O_CLOEXEC)
@@ -180,9 +181,9 @@ def lock_holder(seat: Seat) -> Identity | None:
     return identity
 
 
-def _named(seat: Seat, text: bytes) -> Identity | None:
+def _named(seat: Seat, text: bytes) -> ProcessRef | None:
     """The pid in the file is believed only if that process really has the file open."""
-    identity = identify(int(text)) if text.strip().isdigit() else None
+    identity = process_ref(int(text)) if text.strip().isdigit() else None
     if identity is None:
         return None
     want = seat.lock.stat()

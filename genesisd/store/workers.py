@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from pathlib import Path
 
 from genesisd.clock import Clock
+from genesisd.identity import boot_id
 from genesisd.store import codec
 from genesisd.store.codec import Moment
 from genesisd.store.database import Problem
@@ -24,13 +24,6 @@ ON CONFLICT (name) DO UPDATE SET phase=excluded.phase, wanted=excluded.wanted, i
 _LOAD = (
     "SELECT name, phase, wanted, incarnation, schema, state, boot_id, saved_mono, saved_wall FROM workers ORDER BY name"
 )
-
-
-def boot_id() -> str:
-    """The kernel's id of this boot."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-
-
 _FORGET = "DELETE FROM workers WHERE name = ?"
 Row = tuple[str, str, int, int, int, str, str, float, float]
 """As the columns of the table stand."""

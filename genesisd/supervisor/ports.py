@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from genesisd.errors import GenesisError
+from genesisd.process_ref import ProcessRef
 from genesisd.supervisor.model import Event, ExitRecord, Reason, WorkerState
 
 
@@ -27,21 +28,6 @@ class SpawnError(GenesisError):
         super().__init__(message, hint=hint, **fields)
         self.cause = cause
         self.permanent = permanent
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessRef:
-    """A process that cannot be confused with a later one that got the same pid.
-
-    Attributes:
-        pid: process id.
-        start_ticks: field 22 of /proc/PID/stat, clock ticks since boot.
-        boot_id: /proc/sys/kernel/random/boot_id.
-    """
-
-    pid: int
-    start_ticks: int
-    boot_id: str
 
 
 @dataclass(frozen=True, slots=True)

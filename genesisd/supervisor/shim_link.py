@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from genesisd.errors import UnavailableError
-from genesisd.supervisor.identity import process_ref
-from genesisd.supervisor.ports import ProcessRef
+from genesisd.identity import process_ref
+from genesisd.process_ref import ProcessRef
 
 VERSION = 1
 LINE_LIMIT = 8 << 20

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from genesisd.identity import boot_id, is_corpse, read_proc, signal_exactly, stat_fields
+from genesisd.process_ref import ProcessRef
 from genesisd.supervisor import cgroups
-from genesisd.supervisor.identity import boot_id, is_corpse, read_proc, signal_exactly, stat_fields
-from genesisd.supervisor.ports import ProcessRef
 
 TOKEN_VARIABLE = "GENESIS_LIFE"  # noqa: S105 - a name, not a secret
 TRACKER = b"multiprocessing.resource_tracker"

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from genesisd.process_ref import ProcessRef
 from genesisd.supervisor.actor import Observer, Ports
 from genesisd.supervisor.model import Event, Exited, ExitRecord, Reason, Swept, WorkerState
-from genesisd.supervisor.ports import Card, Found, FrontStats, Launch, Life, ProcessRef, Report
+from genesisd.supervisor.ports import Card, Found, FrontStats, Launch, Life, Report
 
 NOTHING = Found(None, shim_alive=False, incarnation=0, last_exit=None)
 ENDED = ExitRecord(0, None, "stopped", "it was asked to")

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from genesisd.supervisor.identity import process_ref, signal_exactly
+from genesisd.identity import process_ref, signal_exactly
 from genesisd.supervisor.model import Event, Exited, ShimLost, Swept
 from genesisd.supervisor.ports import Launch
 from genesisd.supervisor.runners.local import LocalRunner

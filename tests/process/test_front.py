@@ -16,8 +16,8 @@ import pytest
 
 from genesisd.front.channel import Channel, RefusedError
 from genesisd.front.decide import Held, Open
-from genesisd.front.identity import identify
 from genesisd.front.link import Fronts
+from genesisd.identity import process_ref
 from genesisd.units import Address
 from tests.helpers.raw_engine import RawEngine, answer
 
@@ -164,7 +164,7 @@ async def test_killed_front_is_replaced_and_points_where_it_did(tmp_path):
             os.kill(old, signal.SIGKILL)
             await until(lambda old=old: mine.pid("w") not in (None, old))
             assert (await ask(mine.address.port, b"x"))[1] == b"a /x 0"
-            assert identify(old) is None
+            assert process_ref(old) is None
         assert [kind for kind, _ in mine.told].count("front-lost") == 2
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from genesisd.supervisor.identity import process_ref, signal_exactly
+from genesisd.identity import process_ref, signal_exactly
 from genesisd.supervisor.model import Exited, ShimLost, Swept
 from genesisd.supervisor.ports import SpawnError
 from genesisd.supervisor.runners.paths import WorkerPaths

@@ -6,9 +6,9 @@ import asyncio
 import os
 from collections.abc import Callable
 
+from genesisd.identity import open_exactly
+from genesisd.process_ref import ProcessRef
 from genesisd.supervisor import tree
-from genesisd.supervisor.identity import open_exactly
-from genesisd.supervisor.ports import ProcessRef
 
 SPARE = 1.0
 """Seconds that resource_tracker is spared, so that it can clear /dev/shm."""

@@ -16,9 +16,9 @@ from typing import Any
 
 from genesisd.clock import Clock
 from genesisd.errors import UnavailableError
+from genesisd.identity import is_alive, signal_exactly
 from genesisd.supervisor import tree
 from genesisd.supervisor.cgroups import Cgroups
-from genesisd.supervisor.identity import is_alive, signal_exactly
 from genesisd.supervisor.model import Exited, ExitRecord, ShimLost, Swept
 from genesisd.supervisor.ports import Found, Launch, Life, Report, SpawnError
 from genesisd.supervisor.runners import exits, scratch, shims

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from genesisd.supervisor.ports import Life, ProcessRef
+from genesisd.process_ref import ProcessRef
+from genesisd.supervisor.ports import Life
 from genesisd.supervisor.tree import Marks
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from genesisd.process_ref import ProcessRef
 from genesisd.supervisor import tree
-from genesisd.supervisor.ports import ProcessRef
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import signal
 from functools import cache
 from pathlib import Path
 
-from genesisd.supervisor.ports import ProcessRef
+from genesisd.process_ref import ProcessRef
 
 _STATE, _THREADS, _START = 0, 17, 19
 """Positions in /proc/PID/stat after the name."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from genesisd.supervisor import identity
+from genesisd import identity
 
 
 def test_our_own_process_is_known():
