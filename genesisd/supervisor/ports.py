@@ -161,6 +161,9 @@ class Prober(Protocol):
 
     def begin(self, life: Life, report: Report, *, proven: bool) -> None: ...
     def end(self, worker: str) -> None: ...
+    def renew(self, worker: str, *, proven: bool) -> None:
+        """The spec's probes changed: ask the living incarnation by the new ones. Nothing where none is asked."""
+        ...
 
 
 class Gates(Protocol):

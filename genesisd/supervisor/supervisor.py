@@ -35,6 +35,8 @@ RETIRED = WorkerSpec(command=("false",), autostart=False)
 """Stands for the spec of a worker that the configuration does not know any more: only its times of a stop are used."""
 LEFT = Reason("operator", "removed from the configuration")
 DOWN = frozenset({Phase.STOPPED, Phase.FAILED})
+STARTED = frozenset({Phase.WARMING, Phase.READY, Phase.DEGRADED})
+"""Where the startup probes are behind a life."""
 UNRECORDED = ExitRecord(None, None, "unknown", "it died while no daemon ran, and left no exit record")
 
 
@@ -148,9 +150,11 @@ class Supervisor:
 
     def change(self, name: str, spec: WorkerSpec, *, restart: bool, text: str) -> None:
         """A new spec: live settings apply at once, launch settings by a restart of what is up."""
-        self.specs[name] = spec
+        before, self.specs[name] = self.specs[name], spec
         actor = self.actor(name)
         actor.policy = policy_of(spec)
+        if spec.probes != before.probes:
+            self._ports.prober.renew(name, proven=actor.state.phase in STARTED)
         if restart and actor.state.wanted:
             actor.post(RestartRequested(self._ports.clock.monotonic(), text=text))
 

@@ -49,6 +49,7 @@ class ProbeAdapter:
         self._sink = sink
         self._clock = clock
         self._sets: dict[str, Watch] = {}
+        self._begun: dict[str, tuple[Life, Report]] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._views: dict[str, dict[tuple[str, str], ProbeView]] = {}
         self._shown: dict[str, tuple[ProbeView, ...]] = {}
@@ -62,10 +63,17 @@ class ProbeAdapter:
         teller = _Teller(life, report, self._sink, self._clock, self._remember)
         probes = Watch(self._target(life, spec), spec.probes, teller, self._session, self._clock, proven)
         self._sets[life.worker] = probes
+        self._begun[life.worker] = (life, report)
         probes.start()
+
+    def renew(self, worker: str, *, proven: bool) -> None:
+        """The spec's probes changed: ask the living incarnation by the new ones."""
+        if (begun := self._begun.get(worker)) is not None:
+            self.begin(*begun, proven=proven)
 
     def end(self, worker: str) -> None:
         """Ask no more; open connections are closed in the background."""
+        self._begun.pop(worker, None)
         probes = self._sets.pop(worker, None)
         if probes is not None:
             task = asyncio.create_task(probes.close(), name=f"end probes {worker}")

@@ -287,6 +287,23 @@ def test_a_reload_touches_only_what_changed(box):
     assert not alive(before["c"]["pid"])
 
 
+def test_new_probes_are_asked_at_once(box):
+    """A reload that changes probes needs no restart to count."""
+    one = box({"w": spec()})
+    before = one.wait("w", "ready")
+    one.settings["workers"]["w"]["probes"] = {
+        "readiness": [{"kind": "http", "path": "/no-such-page", "failures": 1, "period": "100ms"}]
+    }
+    one.write()
+    one.ask("reload")
+    found = one.wait("w", "degraded")
+    assert (found["pid"], "404" in found["reason"]["text"]) == (before["pid"], True)
+    del one.settings["workers"]["w"]["probes"]
+    one.write()
+    one.ask("reload")
+    assert one.wait("w", "ready")["pid"] == before["pid"]
+
+
 def test_a_bad_reload_changes_nothing(box):
     """The old configuration stays in force, and the refusal names the line."""
     one = box({"w": spec()})

@@ -162,6 +162,9 @@ class FakeProber:
     def end(self, worker: str) -> None:
         self.log.note("unprobe", worker)
 
+    def renew(self, worker: str, *, proven: bool) -> None:
+        self.log.note("reprobe", worker, proven)
+
 
 class FakeFront:
     """Implements ``Front`` and ``InFlight``."""

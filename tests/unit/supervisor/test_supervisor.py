@@ -339,6 +339,16 @@ async def test_a_removed_and_added_worker_begins_from_nothing():
         assert (one.supervisor.states["a"].incarnation, one.supervisor.states["a"].restarts) == (7, ())
 
 
+async def test_changed_probes_ask_the_living_at_once():
+    """Startup is behind a ready worker; what did not change is not asked anew."""
+    async with stage({"a": READY, "b": READY}) as one:
+        one.alive("a", "b")
+        await one.start({"a": spec(), "b": spec()})
+        one.supervisor.change("a", spec(probes={"liveness": []}), restart=False, text="")
+        one.supervisor.change("b", spec(restart={"budget": 1}), restart=False, text="")
+        assert [words[1:] for words in one.log.named("reprobe")] == [("a", True)]
+
+
 async def test_a_changed_launch_setting_restarts_what_is_wanted_and_nothing_else():
     """Live settings apply at once; a stopped worker stays stopped."""
     stopped = WorkerState(phase=Phase.STOPPED, incarnation=3, reason=Reason("operator", "by me"))

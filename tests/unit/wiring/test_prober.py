@@ -175,3 +175,17 @@ async def test_close_ends_all_and_waits(box):
     watch = box.begin()
     await box.prober.close()
     assert watch.closed.is_set()
+
+
+async def test_new_probes_take_over_from_the_old_ones(box):
+    """The same life, the new spec; a worker that is not asked is not asked for it either."""
+    old = box.begin(3)
+    box.specs["w"] = WorkerSpec(pin="p", model="m", probes={"liveness": []})
+    box.prober.renew("w", proven=True)
+    new = FakeWatch.made[-1]
+    assert (new.started, new.proven, new.target.incarnation) == (True, True, 3)
+    assert new.spec == box.specs["w"].probes
+    await asyncio.wait_for(old.closed.wait(), 5)
+    box.prober.end("w")
+    box.prober.renew("w", proven=True)
+    assert FakeWatch.made[-1] is new
