@@ -23,6 +23,7 @@ from genesisd.control.views import DaemonView, PinView, ReloadView
 from genesisd.errors import ConfigError, ConflictError, GenesisError
 from genesisd.identity import boot_id
 from genesisd.notify import Notifier
+from genesisd.probes.http_client import open_session
 from genesisd.store.lock import StoreLock
 from genesisd.store.meta import StoreReadError
 from genesisd.store.store import Store
@@ -87,7 +88,7 @@ class Daemon:
 
     async def _run_with_store(self) -> None:
         try:
-            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True)) as session:
+            async with open_session() as session:
                 await self._run(session)
         finally:
             self._store.close()

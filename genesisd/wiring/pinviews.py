@@ -7,6 +7,7 @@ from pathlib import Path
 from genesisd.control.views import PinView
 from genesisd.pins.catalog import load_pins
 from genesisd.pins.environment import find_environment
+from genesisd.pins.slots import slots_of
 from genesisd.pins.spec import PinSpec
 
 
@@ -15,11 +16,7 @@ def pin_views(pins_file: Path | None, cache_dir: Path) -> tuple[PinView, ...]:
     if pins_file is None:
         return ()
     pins = load_pins(pins_file)
-    slots: dict[str, list[str]] = {}
-    for slot, pin_id in pins.slots:
-        if pin_id is not None:
-            slots.setdefault(pin_id, []).append(slot)
-    return tuple(_view(pin, tuple(slots.get(name, ())), cache_dir) for name, pin in pins.pins.items())
+    return tuple(_view(pin, slots_of(pins, name), cache_dir) for name, pin in pins.pins.items())
 
 
 def _view(pin: PinSpec, slots: tuple[str, ...], cache_dir: Path) -> PinView:
