@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
 
-from genesisd.control.feed import EventFeed
 from genesisd.control.ports import Peer, WaitTimeoutError
 from genesisd.control.views import (
     ConfigCheckView,
@@ -25,6 +24,7 @@ from genesisd.control.views import (
 from genesisd.errors import GenesisError, NotFoundError
 from genesisd.supervisor.model import ExitRecord, Phase, Reason
 from genesisd.supervisor.ports import FrontStats
+from tests.fakes.event_feed import EventFeed
 
 NOW, WALL = 10_000.0, 1_800_000_000.0
 

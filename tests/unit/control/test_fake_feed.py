@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from genesisd.control.feed import GAP, EventFeed
+from tests.fakes.event_feed import GAP, EventFeed
 
 
 async def read_all(feed: EventFeed, since=None, worker=None):
