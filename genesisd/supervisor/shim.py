@@ -25,6 +25,8 @@ PROTOCOL = (1, 1)
 EXIT_USAGE = 64
 EXIT_LOCKED = 75
 """Exit status of a shim that found another one holding the worker's lock."""
+EXIT_UNWANTED = 69
+"""Exit status of a shim whose starter died before it could hear that the shim is ready."""
 SPARE = 1.0
 """Seconds that resource_tracker is spared: it unlinks psm_* and sem.mp-* once everybody else is dead."""
 SWEEP_BOUND = 10.0
@@ -924,6 +926,13 @@ def take_lock(path: str) -> bool:
     return True
 
 
+def is_unheard() -> bool:
+    """Whether the starter is gone: a shim that no daemon knows of would keep an empty house for ever."""
+    poll = select.poll()
+    poll.register(1, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
 def main(arguments: list[str]) -> int:
     """Become the shim; the exit status."""
     if len(arguments) != 4:
@@ -934,13 +943,19 @@ def main(arguments: list[str]) -> int:
     # Ctrl-C and a closed terminal reach every process of the terminal; the workers' keepers must not go by them.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    if is_unheard():
+        return EXIT_UNWANTED
     if not take_lock(lock):
         return EXIT_LOCKED
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.chdir("/")  # the daemon's folder may have to be unmounted while the worker serves
     shim = Shim(worker, state, path)
     # The starter waits for this line, then nobody reads the pipe any more.
-    os.write(1, b"ready\n")
+    try:
+        os.write(1, b"ready\n")
+    except BrokenPipeError:
+        os.unlink(path)
+        return EXIT_UNWANTED
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)

@@ -178,11 +178,9 @@ class Box:
         shims = [pid for pid, text in self.processes().items() if "shim.py" in text and f" {worker} " in f"{text} "]
         found = []
         for shim in shims:
-            for task in Path(f"/proc/{shim}/task").iterdir():
-                try:
+            with contextlib.suppress(OSError):  # it has just left
+                for task in Path(f"/proc/{shim}/task").iterdir():
                     found += [int(pid) for pid in (task / "children").read_text().split()]
-                except OSError:
-                    continue
         return [pid for pid in found if alive(pid)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -21,6 +22,8 @@ from genesisd.supervisor.runners.local import LocalRunner
 TREE = Path(__file__).with_name("tree_child.py")
 SECONDS = 30.0
 """Deadline of everything that is waited for: generous, since it only ends a test that fails."""
+
+LEAVE_SECONDS = 10.0
 
 
 class Reports:
@@ -111,6 +114,9 @@ class Place:
             await runner.close()
         for lock in self.runtime.glob("shims/*.lock"):
             await self._end(lock.stem)
+        # A shim whose starter was killed meanwhile leaves by itself, once it comes to see that.
+        with contextlib.suppress(AssertionError):
+            await eventually(lambda: not leftovers(str(self.root)), LEAVE_SECONDS)
         left = leftovers(str(self.root))
         for pid, _ in left:
             if ref := process_ref(pid):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
+from genesisd.identity import process_ref, signal_exactly
 from genesisd.supervisor import tree
 from tests.helpers.keeper import Place, Reports, alive, eventually
 
@@ -60,9 +62,10 @@ async def _run_and_kill(place, seed):
 
 
 def _kill_shim(place):
-    shim = place.shim_pid()
-    if b"shim.py" in Path(f"/proc/{shim}/cmdline").read_bytes():
-        os.kill(shim, 9)
+    """Kill the shim that holds the lock; a lock that still names a dead one has no holder yet."""
+    shim = process_ref(place.shim_pid())
+    if shim and b"shim.py" in Path(f"/proc/{shim.pid}/cmdline").read_bytes():
+        signal_exactly(shim, signal.SIGKILL)
 
 
 async def test_a_shim_that_is_still_starting_is_waited_for(place):

@@ -101,6 +101,17 @@ def until(look):
         time.sleep(0.01)
 
 
+def test_a_shim_whose_starter_died_leaves_without_taking_the_lock():
+    """Nobody would ever speak to it: it must neither stay nor stand in the way of the next daemon's shim."""
+    with tempfile.TemporaryDirectory(prefix="g-", dir="/tmp") as root:
+        nobody, ready = os.pipe()
+        os.close(nobody)
+        argv = [sys.executable, "-I", "-S", str(SHIM), "w1", f"{root}/w1", f"{root}/s", f"{root}/l"]
+        shim = subprocess.run(argv, check=False, stdout=ready, stderr=subprocess.PIPE, timeout=SECONDS)
+        os.close(ready)
+        assert (shim.returncode, shim.stderr, list(Path(root).iterdir())) == (69, b"", [])
+
+
 @pytest.fixture
 def keeper():
     with tempfile.TemporaryDirectory(prefix="g-", dir="/tmp") as root:
