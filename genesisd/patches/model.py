@@ -12,6 +12,36 @@ from genesisd.patches.lifecycle import Forwarded, Implementation, Lifecycle, Ori
 from genesisd.patches.parameters import Parameter
 
 
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A sign of life: how a running engine shows that the patched code was reached. Exactly one of the two is given.
+
+    Attributes:
+        role: the process that shows it: ``api``, ``engine`` or ``worker``.
+        counter: ``module:name`` of a dict in the patched module that counts under the patch's id.
+        log: text of a log line that the patched code writes.
+    """
+
+    role: str
+    counter: str = ""
+    log: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What was learned of upstream's own attempt before ours was written.
+
+    Attributes:
+        upstream: what upstream does.
+        ours: what ours does better, or why not.
+        tests: which of upstream's tests were carried over.
+    """
+
+    upstream: str
+    ours: str
+    tests: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
     """What is to be done, where, when, and by whose reasons.
@@ -42,6 +72,8 @@ class Patch:
         retirement: why a retired patch is, and what replaces it.
         edits: what it does. All that is required, or nothing.
         markers: text of upstream's own fix.
+        proofs: how it shows that it is at work; none where it cannot.
+        study: of upstream's attempt; without one a backport stays experimental.
     """
 
     id: str
@@ -68,6 +100,8 @@ class Patch:
     retirement: Retirement | None = None
     edits: tuple[Edit, ...] = ()
     markers: tuple[Marker, ...] = ()
+    proofs: tuple[Proof, ...] = ()
+    study: Study | None = None
 
     def bases(self) -> tuple[str, ...]:
         """Ids of the patches on whose output an edit of this one stands."""
