@@ -28,9 +28,9 @@ def observe(version):
             {"id": f"c{n}", "type": "function", "function": {"name": f"f{n}", "arguments": "{}"}} for n in range(3)
         ]
         message = ChatMessage(role="assistant", tool_calls=calls)
-        # From 0.33 on the filter takes the message itself.
-        whole = ChatCompletionResponseChoice(index=0, message=message, finish_reason="tool_calls")
-        given = message if version == "0.33.0" else whole
-        tool_calls_utils.maybe_filter_parallel_tool_calls(given, request)
-        seen[name] = len(message.tool_calls)
+        if version == "0.33.0":  # the filter takes the calls themselves
+            seen[name] = len(tool_calls_utils.maybe_filter_parallel_tool_calls(message.tool_calls, request))
+            continue
+        choice = ChatCompletionResponseChoice(index=0, message=message, finish_reason="tool_calls")
+        seen[name] = len(tool_calls_utils.maybe_filter_parallel_tool_calls(choice, request).message.tool_calls)
     return seen
