@@ -13,10 +13,11 @@ from enum import StrEnum
 from packaging.version import Version
 
 from genesisd.patches.conditions import Answer, Facts, judge
-from genesisd.patches.flags import Reading, Switch, read_flag
+from genesisd.patches.flags import Reading, Switch
 from genesisd.patches.lifecycle import Lifecycle
 from genesisd.patches.model import ConflictSet, Patch
 from genesisd.patches.order import BrokenChain, broken_chains, levels
+from genesisd.patches.switches import read_switch
 from genesisd.versions import parse_range
 
 
@@ -90,7 +91,7 @@ def resolve(patches: Sequence[Patch], request: Request) -> Resolution:
 
 def _alone(patch: Patch, patches: Sequence[Patch], request: Request) -> Ruling:
     """The gates that ask about the patch itself."""
-    reading = _switch(patch, patches, request)
+    reading = read_switch(patch, patches, request.environ, request.program)
     shut = _shut(patch, reading, request)
     if shut is not None:
         return Ruling(patch.id, *shut, reading.notes)
@@ -116,18 +117,6 @@ def _shut(patch: Patch, reading: Reading, request: Request) -> tuple[Gate, str] 
     if judged.answer is not Answer.YES:
         return Gate.APPLIES_TO, judged.reason if judged.answer is Answer.NO else f"cannot tell: {judged.reason}"
     return None
-
-
-def _switch(patch: Patch, patches: Sequence[Patch], request: Request) -> Reading:
-    """What the patch's own flag and those of its coordinators say; off beats on."""
-    owners = (patch, *(other for other in patches if patch.id in other.parts))
-    readings = [read_flag(owner.flag, request.environ, request.program) for owner in owners if owner.flag is not None]
-    notes = tuple(note for reading in readings for note in reading.notes)
-    for wanted in (Switch.OFF, Switch.ON):
-        for reading in readings:
-            if reading.switch is wanted:
-                return Reading(wanted, reading.by, notes)
-    return Reading(Switch.UNSET, notes=notes)
 
 
 def _why_retired(patch: Patch) -> str:
