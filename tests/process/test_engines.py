@@ -15,6 +15,7 @@ from genesisd.pins import environment
 from genesisd.pins.catalog import load_pins
 from genesisd.pins.spec import PinSpec
 from genesisd.supervisor.spec import WorkerSpec
+from genesisd.wiring import builders
 from genesisd.wiring import engines as module
 from genesisd.wiring.engines import PinEngines
 from tests.fakes.supervision import FakeSink
@@ -151,7 +152,7 @@ async def test_a_failure_is_tried_again_after_its_pause(builder, monkeypatch):
         sys.exit(12)
     """)
     await builder.ask_until("pin-failed")
-    monkeypatch.setattr(module, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(builders, "RETRY_SECONDS", 0.0)
     builder.write("built()")
     assert (await builder.check()).text == "pin cpu is being built: starting"
     await builder.ask_until(None)
@@ -186,7 +187,7 @@ async def test_odd_ends_are_failures_with_a_text(builder, body, text):
 
 async def test_a_line_without_an_end_fails_the_build_and_ends_the_builder(builder, monkeypatch):
     """Its megabytes are not kept, and no builder runs on unseen beside the next one."""
-    monkeypatch.setattr(module, "LONGEST_LINE", 1 << 16)
+    monkeypatch.setattr(builders, "LONGEST_LINE", 1 << 16)
     builder.write("sys.stdout.write('x' * (1 << 20)); sys.stdout.flush(); until('go')")
     await builder.ask_until("pin-failed")
     (run,) = builder.runs()
@@ -224,7 +225,7 @@ async def test_close_interrupts_the_builder_and_waits_for_its_end(builder):
 
 async def test_a_builder_that_will_not_end_is_killed(builder, monkeypatch):
     """A daemon that ends does not wait for it for ever."""
-    monkeypatch.setattr(module, "END_SECONDS", 0.2)
+    monkeypatch.setattr(builders, "END_SECONDS", 0.2)
     builder.write("""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         say(event="progress", step="fetch")
