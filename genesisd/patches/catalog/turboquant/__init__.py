@@ -1,0 +1,1 @@
+"""Patches of the TurboQuant cache and its attention."""
