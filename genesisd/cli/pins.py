@@ -70,12 +70,13 @@ def build(session: Session, pin: str, config_file: str | None, pins_file: str | 
 
 def _configured(session: Session, config_file: str | None) -> tuple[str | None, str]:
     """Pins file and cache folder by the configuration. Loading it needs pydantic, so it is not a plain import."""
-    path = Path(config_file or _daemons_config(session))
+    path = Path(config_file or daemons_config(session))
     config = importlib.import_module("genesisd.config.root").load(path)
     return config.pins and str(config.pins), str(config.paths.cache_dir)
 
 
-def _daemons_config(session: Session) -> str:
+def daemons_config(session: Session) -> str:
+    """The configuration of the running daemon, else the system's place for one."""
     try:
         with session.client(2.0) as client:
             path: str = client.status()["daemon"]["config_path"]

@@ -1,0 +1,1 @@
+"""``python -m genesisd.patchtool``: what people do with patches, away from the daemon. ``genesisctl patches`` runs it."""

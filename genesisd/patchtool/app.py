@@ -1,0 +1,20 @@
+"""The commands of the tool; each is loaded when it is used."""
+
+from __future__ import annotations
+
+from genesisd.cli.commands import LateGroup
+from genesisd.cli.patches import TOLD, patches
+
+_WHERE = {
+    "list": "listing:list_patches",
+    "show": "showing:show",
+    "check": "checking:check",
+    "export": "exporting:export",
+}
+
+root = LateGroup(
+    "patches",
+    help=patches.help,
+    examples=patches.examples,
+    late={name: (f"genesisd.patchtool.{_WHERE[name]}", line) for name, line in TOLD.items()},
+)
