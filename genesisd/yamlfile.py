@@ -6,8 +6,8 @@ are built from them here. Twice the same key is an error, which YAML leaves open
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import yaml
@@ -33,14 +33,30 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Document:
-    """One YAML document: its plain content, and where each part of it stands."""
+    """One YAML document: its plain content, and where each part of it stands.
+
+    Attributes:
+        path: the file.
+        content: plain values.
+        lines: of each part, from 1.
+        origins: parts that were taken over from elsewhere, with the document and the location there.
+    """
 
     path: Path
     content: object
     lines: dict[Location, int]
+    origins: Mapping[Location, tuple[Document, Location]] = field(default_factory=dict)
+
+    def home(self, path: Location) -> tuple[Document, Location]:
+        """The document that ``path`` was written in, and its path there."""
+        for depth in range(len(path), 0, -1):
+            if (origin := self.origins.get(path[:depth])) is not None:
+                document, location = origin
+                return document.home((*location, *path[depth:]))
+        return self, path
 
     def locate(self, path: Location) -> int:
-        """The line (from 1) of the deepest part of ``path`` that is in the file."""
+        """The line (from 1) of the deepest part of ``path`` that is in this file."""
         return self.lines[self.resolve(path)]
 
     def resolve(self, path: Location) -> Location:
@@ -108,19 +124,22 @@ def validate(model: type[Model], document: Document, path: Location = ()) -> Mod
 
 def fault(document: Document, path: Location, problem: str, *, hint: str | None = None) -> ConfigError:
     """A ConfigError about ``path``, for rules that a single model cannot check (references between parts)."""
-    return _fault(document.path, document.locate(path), problem, field=_dotted(path), hint=hint)
+    home, at = document.home(path)
+    return _fault(home.path, home.locate(at), problem, field=dotted(at), hint=hint)
 
 
 def _invalid(model: type[BaseModel], document: Document, path: Location, error: ValidationError) -> ConfigError:
-    problems = []
+    found: dict[tuple[str, int, str, str], None] = {}
     for detail in error.errors(include_url=False):
-        loc = (*path, *detail["loc"])
-        field = document.resolve(loc) + (loc[-1:] if detail["type"] == "missing" else ())
-        problems.append({"line": document.locate(loc), "field": _dotted(field), "problem": describe(model, detail)})
-    problems.sort(key=lambda one: cast("int", one["line"]))
-    first = problems[0]
-    text = "\n".join(f"{document.path}:{one['line']}: {one['field']}: {one['problem']}" for one in problems)
-    return ConfigError(text, file=str(document.path), line=first["line"], field=first["field"], problems=problems)
+        home, at = document.home((*path, *detail["loc"]))
+        shown = dotted(home.resolve(at) + (at[-1:] if detail["type"] == "missing" else ()))
+        # What several parts took over from one place is wrong once.
+        found[str(home.path), home.locate(at), shown, describe(model, detail)] = None
+    ordered = sorted(found, key=lambda one: (one[0] != str(document.path), one[0], one[1]))
+    problems = [{"line": line, "field": shown, "problem": problem} for _, line, shown, problem in ordered]
+    text = "\n".join(f"{file}:{line}: {shown}: {problem}" for file, line, shown, problem in ordered)
+    file, line, shown, _ = ordered[0]
+    return ConfigError(text, file=file, line=line, field=shown, problems=problems)
 
 
 def _fault(path: Path, line: int, problem: str, *, field: str | None = None, hint: str | None = None) -> ConfigError:
@@ -130,7 +149,7 @@ def _fault(path: Path, line: int, problem: str, *, field: str | None = None, hin
     return ConfigError(text, hint=hint, file=str(path), line=line, field=field, problems=problems)
 
 
-def _dotted(path: Location) -> str:
+def dotted(path: Location) -> str:
     """``workers.main.args[2]``; the whole file is ``(top level)``."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".") or "(top level)"

@@ -14,7 +14,7 @@ from genesisd.units import SpecModel
 LAUNCH = frozenset(
     {
         "pin", "command", "runner", "model", "served_model_name", "args", "env", "listen", "engine_port",
-        "front.enabled", "gpus", "cwd",
+        "front.enabled", "gpus", "cwd", "patches",
     }
 )  # fmt: skip
 """Fields that a running process was started with: a change needs a new incarnation."""

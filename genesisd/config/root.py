@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,7 +12,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 
 from genesisd import yamlfile
 from genesisd.config.checks import Sources, check
+from genesisd.config.layers import Explained, Layer, LayerName, Profile, explain_worker, layered
 from genesisd.config.paths import Paths, default_dirs
+from genesisd.errors import NotFoundError
 from genesisd.supervisor.spec import WorkerName, WorkerSpec
 from genesisd.units import Duration, HostPort, SpecModel
 
@@ -95,6 +97,9 @@ class FileSpec(SpecModel):
     daemon: DaemonSpec = DaemonSpec()
     pins: Path | None = None
     """The pins file, relative to this one."""
+    models: dict[LayerName, Layer] = Field(default_factory=dict)
+    hardware: dict[LayerName, Layer] = Field(default_factory=dict)
+    profiles: dict[LayerName, Profile] = Field(default_factory=dict)
     workers: dict[WorkerName, WorkerSpec] = Field(default_factory=dict)
 
 
@@ -113,7 +118,8 @@ class Config:
         daemon: as written; use ``paths`` for folders.
         paths: absolute folders, defaults filled in.
         pins: the pins file, absolute, or None.
-        workers: by name, in the order of the files.
+        workers: by name, in the order of the files, each put together from its layers.
+        sources: the document that each worker is written in, for ``explain``.
     """
 
     file: Path
@@ -121,6 +127,14 @@ class Config:
     paths: Paths
     pins: Path | None
     workers: Mapping[str, WorkerSpec]
+    sources: Mapping[str, yamlfile.Document] = field(default_factory=dict, compare=False, repr=False)
+
+
+def explain(config: Config, worker: str) -> list[Explained]:
+    """Every value that is written for ``worker``, with the layer that it comes from; raises NotFoundError."""
+    if worker not in config.sources:
+        raise NotFoundError(f"no worker {worker!r}", worker=worker)
+    return explain_worker(config.sources[worker], worker)
 
 
 def load(path: Path, *, environ: Mapping[str, str] | None = None, root: bool | None = None) -> Config:
@@ -138,17 +152,18 @@ def load(path: Path, *, environ: Mapping[str, str] | None = None, root: bool | N
     environ = os.environ if environ is None else environ
     root = os.geteuid() == 0 if root is None else root
     main = yamlfile.load(path)
-    spec = yamlfile.validate(FileSpec, main)
-    sources = Sources(main=main)
+    whole = layered(main, main)
+    spec = yamlfile.validate(FileSpec, whole)
+    sources = Sources(main=whole)
     workers: dict[str, WorkerSpec] = {}
-    _take(sources, workers, spec.workers, main)
+    _take(sources, workers, spec.workers, whole)
     for drop_in in _drop_ins(path.parent / "conf.d"):
-        document = yamlfile.load(drop_in)
+        document = layered(yamlfile.load(drop_in), main)
         _take(sources, workers, yamlfile.validate(DropInSpec, document).workers, document)
     paths = _paths(spec.daemon, path.parent, default_dirs(environ, root=root))
     pins = None if spec.pins is None else _from(path.parent, spec.pins)
     check(sources, workers, metrics=spec.daemon.metrics.listen, paths=paths, pins=pins)
-    return Config(path, spec.daemon, paths, pins, workers)
+    return Config(path, spec.daemon, paths, pins, workers, sources.workers)
 
 
 def _drop_ins(folder: Path) -> list[Path]:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from genesisd.patches.spec import PatchesSpec
 from genesisd.probes.spec import ProbesSpec
 from genesisd.units import ByteSize, Duration, HostPort, SpecModel
 
@@ -82,8 +83,8 @@ class LogSpec(SpecModel):
     keep: int = Field(default=4, ge=0)
 
 
-class WorkerSpec(SpecModel):
-    """One supervised vLLM server."""
+class WorkerFields(SpecModel):
+    """What may be said of a worker, by itself or by the layers that it is built on."""
 
     pin: str | None = None
     """Id of a pin in the pins file. Exactly one of ``pin`` and ``command`` is set."""
@@ -118,6 +119,12 @@ class WorkerSpec(SpecModel):
     probes: ProbesSpec = ProbesSpec()
     log: LogSpec = LogSpec()
     cwd: Path | None = None
+    patches: PatchesSpec = PatchesSpec()
+    """What is to be made of the patches that ``env`` switches on."""
+
+
+class WorkerSpec(WorkerFields):
+    """One supervised vLLM server."""
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
