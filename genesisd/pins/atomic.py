@@ -32,6 +32,22 @@ def read_json(path: Path) -> Any:
         return None
 
 
+def write_bytes(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Put a file at ``path``, whose folder exists, without ever writing through a link that has that name."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    with os.fdopen(fd, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def sync_file(path: Path) -> None:
+    """Make the content of a file durable that somebody else wrote."""
+    sync_folder(path)
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames inside ``folder`` durable."""
     fd = os.open(folder, os.O_RDONLY)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from genesisd.pins import atomic, disk, lock
 from genesisd.pins.layout import Cache, environment_name
 from genesisd.pins.manifest import read_manifest
+from genesisd.pins.users import user_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from genesisd.pins.spec import PinSpec
 
@@ -65,7 +65,7 @@ def _collect_one(cache: Cache, name: str, removed: list[Removed], kept: list[Kep
         if fd is None:
             kept.append(Kept(env, "its lock is held"))
             return
-        user = _user(env)
+        user = user_of(env)
         if user is not None:
             kept.append(Kept(env, f"process {user} runs from it"))
             return
@@ -97,20 +97,3 @@ def _unwanted_wheels(cache: Cache) -> list[Path]:
     manifests = [read_manifest(path) for path in cache.envs.glob("*/manifest.json")]
     wanted = {one.archive_sha256 for manifest in manifests if manifest for one in manifest.distributions}
     return [path for path in sorted(cache.wheels.iterdir()) if path.name not in wanted]
-
-
-def _user(env: Path) -> int | None:
-    """A process that runs from ``env``; those that may not be looked at are judged by their command line."""
-    mark = os.fsencode(f"{env}/")
-    processes = (path for path in Path("/proc").iterdir() if path.name.isdecimal())
-    return next((int(path.name) for path in processes if _runs_from(path, mark)), None)
-
-
-def _runs_from(process: Path, mark: bytes) -> bool:
-    for name in ("cmdline", "maps"):
-        try:
-            if mark in (process / name).read_bytes():
-                return True
-        except OSError:
-            continue
-    return False

@@ -2,6 +2,8 @@
 
 ``envs/<pin>-<hash>/`` environments, ``wheels/<sha256>/`` downloads that all pins share, ``work/<env>/`` an
 unfinished build, ``locks/<env>`` who builds or uses it. An environment counts only once its manifest exists.
+``pristine/<env>.json`` is the record of what an environment holds of the engine, ``builds/<env>+<key>/`` a patched
+copy of that; a build counts only once ``builds/<env>+<key>.json``, its manifest, exists.
 """
 
 from __future__ import annotations
@@ -29,6 +31,11 @@ def spec_hash(pin: PinSpec) -> str:
 def environment_name(pin: PinSpec) -> str:
     """Name of the pin's environment folder."""
     return f"{pin.id}-{spec_hash(pin)}"
+
+
+def build_name(env_name: str, key: str) -> str:
+    """Name of the build of ``key`` in that environment."""
+    return f"{env_name}+{key}"
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,32 @@ class Cache:
     def lock(self, name: str) -> Path:
         """Held exclusively by a builder or remover, shared by users."""
         return self.root / "locks" / name
+
+    @property
+    def builds(self) -> Path:
+        """Patched builds and their manifests."""
+        return self.root / "builds"
+
+    @property
+    def pristines(self) -> Path:
+        """Records of pristine trees."""
+        return self.root / "pristine"
+
+    def build(self, name: str) -> Path:
+        """The build's folder; its name comes from ``build_name``."""
+        return self.builds / name
+
+    def build_manifest(self, name: str) -> Path:
+        """Its existence makes the build count. Beside the folder, so that the folder holds nothing but the engine."""
+        return self.builds / f"{name}.json"
+
+    def pristine(self, env_name: str) -> Path:
+        """The record of the environment's pristine tree."""
+        return self.pristines / f"{env_name}.json"
+
+    def pristine_bytecode(self, env_name: str) -> Path:
+        """Bytecode that the environment lacks or holds stale, made anew; laid out as site-packages is."""
+        return self.pristines / env_name
 
     def wheel(self, sha256: str, filename: str) -> Path:
         """One download."""

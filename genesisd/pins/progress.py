@@ -9,7 +9,7 @@ from typing import Literal
 
 
 class Step(StrEnum):
-    """The steps of a build, in their order."""
+    """The steps of an environment, then those that only a patched build has."""
 
     WAIT = "wait"
     """Another builder of the same environment is at work."""
@@ -19,6 +19,10 @@ class Step(StrEnum):
     INSTALL = "install"
     COMPILE = "compile"
     CHECK = "check"
+    PRISTINE = "pristine"
+    """A build's first: what the environment holds of the engine is hashed and recorded, once."""
+    LINK = "link"
+    PATCH = "patch"
     DONE = "done"
 
 
