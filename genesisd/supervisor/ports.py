@@ -220,12 +220,16 @@ class CardLedger(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One GPU. Bytes; ``holders`` maps pid to bytes (0 where the driver will not say)."""
+    """One GPU. Bytes; ``holders`` maps pid to bytes (0 where the driver will not say).
+
+    ``sm`` is its compute capability without the dot (86), or None where the driver does not tell.
+    """
 
     index: int
     total: int
     free: int
     holders: Mapping[int, int]
+    sm: int | None = None
 
 
 Sleep = Callable[[float], Awaitable[None]]

@@ -45,7 +45,15 @@ def _card(index: int) -> Card:
     holders: dict[int, int] = {}
     for ask in (pynvml.nvmlDeviceGetComputeRunningProcesses, pynvml.nvmlDeviceGetGraphicsRunningProcesses):
         holders.update({process.pid: process.usedGpuMemory or 0 for process in _processes(ask, handle)})
-    return Card(index, int(memory.total), int(memory.free), holders)
+    return Card(index, int(memory.total), int(memory.free), holders, _capability(handle))
+
+
+def _capability(handle: Any) -> int | None:
+    try:
+        major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(handle)
+    except pynvml.NVMLError:  # only patches ask for it, and they can be told that it is not known
+        return None
+    return int(major) * 10 + int(minor)
 
 
 def _processes(ask: Callable[[Any], list[Any]], handle: Any) -> list[Any]:

@@ -154,6 +154,7 @@ class Nvml:
             "nvmlDeviceGetMemoryInfo": lambda handle: memory,
             "nvmlDeviceGetComputeRunningProcesses": lambda handle: self.compute,
             "nvmlDeviceGetGraphicsRunningProcesses": lambda handle: self.graphics,
+            "nvmlDeviceGetCudaComputeCapability": lambda handle: (8, 6),
             "nvmlShutdown": self._shutdown,
         }.items():
             monkeypatch.setattr(module.pynvml, name, self._faulty(name, answer))
@@ -178,7 +179,7 @@ def nvml(monkeypatch):
 def test_a_card_is_read_with_its_holders(nvml):
     """Computing and drawing processes together; bytes that the driver keeps to itself count 0."""
     nvml.graphics = [SimpleNamespace(pid=9, usedGpuMemory=None)]
-    assert look() == {0: Card(0, 100, 60, {7: 40, 9: 0})}
+    assert look() == {0: Card(0, 100, 60, {7: 40, 9: 0}, 86)}
     assert nvml.shut == 1
 
 
@@ -206,10 +207,16 @@ def test_a_card_that_fell_off_the_bus_is_unavailable(nvml, name):
     assert nvml.shut == 1
 
 
+def test_a_card_that_does_not_tell_its_generation_is_a_card_all_the_same(nvml):
+    """Only patches ask for it, and they take 'not known' for an answer."""
+    nvml.faults["nvmlDeviceGetCudaComputeCapability"] = pynvml.NVML_ERROR_NOT_SUPPORTED
+    assert look()[0].sm is None
+
+
 def test_processes_that_may_not_be_listed_are_left_out(nvml):
     """Then free memory alone decides."""
     nvml.faults["nvmlDeviceGetComputeRunningProcesses"] = pynvml.NVML_ERROR_NOT_SUPPORTED
-    assert look() == {0: Card(0, 100, 60, {})}
+    assert look() == {0: Card(0, 100, 60, {}, 86)}
 
 
 def test_a_library_that_will_not_close_does_not_cost_the_answer(nvml):
