@@ -1,0 +1,1 @@
+"""Patches of quantised weights: which layers are, and how."""
