@@ -689,7 +689,7 @@ class Watch:
         self.began = _began()
         self.ear: Ear | None = None
         self._proofs(plan.get("proofs", {}))
-        self._known: dict[tuple[str, str, str], tuple[object, str]] = {}
+        self._known: dict[tuple[str, str, str], tuple[object, str, str]] = {}
         self._elsewhere: tuple[int, dict[str, str]] = (-1, {})
         self._written: dict[str, Any] = {}
         self._seq = 0
@@ -769,7 +769,7 @@ class Watch:
         if module is None:
             return {**named, "state": "not_loaded", "digest": "", "origin": self._absent(item["module"])}
         try:
-            digest, note = self._digest(module, item), ""
+            digest, note = self._digest(module, item)
         except AbsentError:
             return {**named, "state": "missing", "digest": "", "origin": _origin(module)}
         except Exception as error:  # noqa: BLE001 - one item must not hide the others
@@ -777,18 +777,18 @@ class Watch:
         found = {**named, "state": "live", "digest": digest, "origin": _origin(module)}
         return {**found, "note": note} if note else found
 
-    def _digest(self, module: types.ModuleType, item: dict[str, Any]) -> str:
+    def _digest(self, module: types.ModuleType, item: dict[str, Any]) -> tuple[str, str]:
+        """The digest, and where the code stands if that is another file than the module's."""
         key = (item["module"], item["name"], item["kind"])
         if item["kind"] == "module":
-            return self._of_file(module, key)
+            return self._of_file(module, key), ""
         thing = find(module, item)
         if not isinstance(thing, (types.CodeType, Source)):
-            return digest_of(thing)
+            return digest_of(thing), ""
         known = self._known.get(key)
         if known is None or known[0] is not thing:
-            digest = digest_of_source(thing) if isinstance(thing, Source) else digest_of(thing)
-            known = self._known[key] = (thing, digest)
-        return known[1]
+            known = self._known[key] = (thing, *_examine(thing, _origin(module)))
+        return known[1], known[2]
 
     def _of_file(self, module: types.ModuleType, key: tuple[str, str, str]) -> str:
         """Digest of the code from which the module was loaded: its files have not changed since the process began."""
@@ -802,7 +802,7 @@ class Watch:
         known = self._known.get(key)
         if known is None or known[0] != marks:
             code = loader.get_code(loader.name)
-            known = self._known[key] = (marks, digest_of(code))
+            known = self._known[key] = (marks, digest_of(code), "")
         return known[1]
 
     def _absent(self, name: str) -> str:
@@ -826,6 +826,13 @@ class Watch:
                 for reason, count in dict(reasons).items():
                     told[str(reason)] = told.get(str(reason), 0) + int(count)
         return hits, skips
+
+
+def _examine(thing: types.CodeType | Source, origin: str) -> tuple[str, str]:
+    if isinstance(thing, Source):
+        return digest_of_source(thing), ""
+    place = os.path.realpath(thing.co_filename)
+    return digest_of(thing), "" if place == origin else f"the code stands in {place}"
 
 
 def _distinct(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import aiohttp
 
+from genesisd.probes.kinds.attestation import Attested
 from genesisd.probes.kinds.generation import Generation
 from genesisd.probes.kinds.http import Http
 from genesisd.probes.kinds.port_owner import PortOwner
@@ -20,5 +21,6 @@ PROBES: Mapping[str, Callable[[Any, aiohttp.ClientSession], Probe]] = {
     "port-owner": PortOwner,
     "generation": Generation,
     "progress": Progress,
+    "attestation": Attested,
 }
 """Kind -> what makes its state for one life from its spec and the shared session."""

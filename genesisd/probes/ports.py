@@ -27,6 +27,17 @@ class Traffic:
     answered: int
 
 
+class Attester(Protocol):
+    """Who can say whether a life runs its build."""
+
+    async def attest(self, *, overdue: bool) -> Outcome:
+        """Success: it does. Failure: it does not; the text names the function and the process.
+
+        Unknown: reports are still awaited (never when ``overdue``), or they could not be read.
+        """
+        ...
+
+
 async def no_traffic() -> Traffic | None:
     """For a worker without a front."""
     return None
@@ -42,6 +53,7 @@ class Target:
         members: pids of the live tree; one look at /proc.
         traffic: the front's count, or None where there is no front or it did not answer.
         log_path: the current log file; growth of it counts as progress of a start.
+        attester: None for a worker without a build.
         headers: sent with every request (an API key, say).
     """
 
@@ -54,6 +66,7 @@ class Target:
     model: str | None = None
     traffic: Callable[[], Awaitable[Traffic | None]] = no_traffic
     log_path: Path | None = None
+    attester: Attester | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -78,8 +78,19 @@ class ProgressProbe(ProbeBase):
     """Largest /metrics answer that is read, in bytes."""
 
 
+class AttestationProbe(ProbeBase):
+    """Every process of the engine runs the build: its reports say so. Workers with patches have it unasked."""
+
+    kind: Literal["attestation"] = "attestation"
+    period: Duration = Field(default=2.0, gt=0)
+    failures: int = Field(default=1, ge=1)
+    grace: Duration = 30.0
+    """Seconds that a process may live without having reported."""
+
+
 ProbeSpec = Annotated[
-    HttpProbe | ProcessProbe | PortOwnerProbe | GenerationProbe | ProgressProbe, Field(discriminator="kind")
+    HttpProbe | ProcessProbe | PortOwnerProbe | GenerationProbe | ProgressProbe | AttestationProbe,
+    Field(discriminator="kind"),
 ]
 
 
