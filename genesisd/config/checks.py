@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from genesisd import yamlfile
+from genesisd.config.patch_names import name_problems
 from genesisd.config.paths import TMPDIR_LIMIT, UNIX_LIMIT, Paths
 from genesisd.errors import ConfigError
 from genesisd.supervisor.spec import WorkerSpec
@@ -50,6 +51,7 @@ def check(sources: Sources, workers: Workers, *, metrics: Address | None, paths:
         *_cards(sources, workers),
         *_pins(sources, workers, pins),
         *_flags(sources, workers),
+        *_patches(sources, workers),
         *_lengths(sources, workers, paths),
     ]
     if not faults:
@@ -186,6 +188,12 @@ def _flags(sources: Sources, workers: Workers) -> Iterator[ConfigError]:
             flag = arg.partition("=")[0]
             if (instead := _OWN_FLAGS.get(flag.replace("_", "-"))) is not None:
                 yield sources.fault(name, ("args", n), f"{flag} is the daemon's to set: {instead}")
+
+
+def _patches(sources: Sources, workers: Workers) -> Iterator[ConfigError]:
+    for name, spec in workers.items():
+        for at, text in name_problems(spec.patches):
+            yield sources.fault(name, ("patches", *at), text)
 
 
 def pin_ids(document: Document) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -54,17 +54,18 @@ def _of_one_on(name: str, role: Role, spec: PatchesSpec) -> Iterator[Finding]:
         yield Finding(Severity.ERROR, ("attribution", name, "role"), text)
 
 
-def unknown_ids(spec: PatchesSpec, known: Mapping[str, str]) -> Iterator[Finding]:
-    """Ids that mean nothing or are not written as registered.
+def unknown_ids(spec: PatchesSpec, find: Callable[[str], str | None], ids: Collection[str]) -> Iterator[Finding]:
+    """Ids that mean nothing, or are not written as registered.
 
     Args:
         spec: the worker's ``patches``.
-        known: every spelling, in small letters, with the id that it means.
+        find: the id that a spelling means, as the register's ``find``.
+        ids: all that there are, to name the nearest.
     """
     for at, name in _ids(spec):
-        meant = known.get(name.casefold())
+        meant = find(name)
         if meant is None:
-            near = difflib.get_close_matches(name, sorted(set(known.values())), n=1)
+            near = difflib.get_close_matches(name, sorted(ids), n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             yield Finding(Severity.ERROR, at, f"no patch {name!r} in the register{hint}")
         elif meant != name:
