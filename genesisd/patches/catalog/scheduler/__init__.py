@@ -1,0 +1,1 @@
+"""The scheduler: what is run in a step, and what a step leaves behind."""
