@@ -18,6 +18,10 @@ TOLD: Mapping[str, str] = {
     "show": "All there is to know about one patch.",
     "check": "Whether the catalog applies to a tree.",
     "export": "One patch as a git patch, to offer upstream.",
+    "docs": "Write docs/PATCHES.md and docs/RELEASE_POLICY.md.",
+    "new": "Begin a patch: its file, its case, its id.",
+    "proof": "Whether the catalog may be released.",
+    "audit": "The tier of each patch, and what decides it.",
 }
 """The commands of the program, with a line of help each."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from genesisd.patches.lifecycle import WITH_EDITS, Implementation, Lifecycle, RetiredBecause
+from genesisd.patches.lifecycle import WITH_EDITS, Implementation, Lifecycle, Origin, RetiredBecause
 from genesisd.patches.model import Patch
 from genesisd.patches.parameters import expected, fits
 from genesisd.patches.problems import Problem, ProblemKind
@@ -25,6 +25,9 @@ def _lifecycle(patch: Patch) -> Iterator[Problem]:
     if stable != (patch.stable_kind is not None):
         text = "stable: say what it was proven by (stable_kind)" if stable else "stable_kind is for stable patches"
         yield Problem(ProblemKind.STABLE_KIND, patch.id, text)
+    if stable and patch.origin is Origin.BACKPORT and patch.study is None:
+        text = "a stable backport: say what upstream does, what ours does, which tests came along (study)"
+        yield Problem(ProblemKind.STUDY, patch.id, text)
     retired = patch.lifecycle is Lifecycle.RETIRED
     if retired != (patch.retirement is not None):
         text = "retired: say why (retirement)" if retired else f"it has a retirement, and is {patch.lifecycle}"

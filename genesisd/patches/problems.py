@@ -26,6 +26,8 @@ class ProblemKind(StrEnum):
     MARKER_IN_PATCH = "marker_in_patch"
     """A patch brings the very text by which upstream's fix is recognised."""
     STABLE_KIND = "stable_kind"
+    STUDY = "study"
+    """A stable backport that does not say what was learned of upstream's own."""
     RETIREMENT = "retirement"
     PARTS = "parts"
     """A coordinator without parts, or parts without a coordinator."""

@@ -8,8 +8,14 @@ from genesisd.cli.patches import TOLD, patches
 _WHERE = {
     "list": "listing:list_patches",
     "show": "showing:show",
+    "explain": "explaining:explain",
+    "plan": "planning:plan",
     "check": "checking:check",
     "export": "exporting:export",
+    "docs": "documents:docs",
+    "new": "beginning:new",
+    "proof": "proving:proof",
+    "audit": "auditing:audit",
 }
 
 root = LateGroup(

@@ -56,10 +56,10 @@ def look(tool: Tool, tree: Tree) -> tuple[tuple[Check, ...], dict[str, str]]:
     found = read_texts(tree.root, tool.patches)
     told = verdicts_on(tool.checkout, str(tree.version.base_version))
     checks = preflight(tool.patches, tool.needed, found, tree.version, told)
-    return checks, clashes(_together(tool, checks), found)
+    return checks, clashes(together(tool, checks), found)
 
 
-def _together(tool: Tool, checks: tuple[Check, ...]) -> list[Patch]:
+def together(tool: Tool, checks: tuple[Check, ...]) -> list[Patch]:
     """Those that are applied, less the ones that are declared not to go together."""
     kept: list[Patch] = []
     for name in sorted(applied(checks)):

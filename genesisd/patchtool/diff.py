@@ -39,23 +39,16 @@ def _file(path: str, before: str | None, after: str) -> str:
 
 
 def _hunks(before: list[str], after: list[str]) -> Iterator[str]:
-    """Difflib's hunks, less its own two lines of heading; what both begin and end with is not compared."""
-    start = next(
-        (i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
-    )
-    # The tail may not reach into what the start took.
-    room = min(len(before), len(after)) - start
-    end = next((i for i in range(room) if before[-1 - i] != after[-1 - i]), room)
-    lead, trail = max(0, start - 3), max(0, end - 3)
-    old, new = before[lead : len(before) - trail], after[lead : len(after) - trail]
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for group in matcher.get_grouped_opcodes(3):
+    """Hunks with three lines around each change, as git wants them: fewer mean to it that the file begins or ends."""
+    for group in difflib.SequenceMatcher(None, before, after).get_grouped_opcodes(3):
         first, last = group[0], group[-1]
-        yield f"@@ -{_range(first[1] + lead, last[2] + lead)} +{_range(first[3] + lead, last[4] + lead)} @@\n"
-        for tag, i1, i2, j1, j2 in group:
-            signs = {"equal": ((" ", old[i1:i2]),), "delete": (("-", old[i1:i2]),), "insert": (("+", new[j1:j2]),)}
-            for sign, lines in signs.get(tag, (("-", old[i1:i2]), ("+", new[j1:j2]))):
-                yield from (_line(sign, line) for line in lines)
+        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
+        for tag, old, old_end, new, new_end in group:
+            if tag == "equal":
+                yield from (_line(" ", line) for line in before[old:old_end])
+                continue
+            yield from (_line("-", line) for line in before[old:old_end])
+            yield from (_line("+", line) for line in after[new:new_end])
 
 
 def _range(start: int, stop: int) -> str:

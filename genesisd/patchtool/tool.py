@@ -13,6 +13,7 @@ from genesisd.errors import NotFoundError
 from genesisd.patches.catalog import catalog
 from genesisd.patches.model import Patch
 from genesisd.patches.register import Register, load_register
+from genesisd.patches.tier import tier_of
 
 CHECKOUT = Path(genesisd.__file__).parents[1]
 """Where a clone of the project begins; an installed package has no tests and documents beside it."""
@@ -54,9 +55,14 @@ class Tool(Session):
             raise NotFoundError(told, hint=f"genesisctl patches show {found} says what is known", patch=found)
         return self.by_id[found]
 
-    def tier(self, _patch: Patch) -> str:
-        """Who may have it."""
-        return "-"
+    def tier(self, patch: Patch) -> str:
+        """Whose ``patch`` is."""
+        return str(tier_of(patch, self.public).tier)
+
+    @property
+    def public(self) -> frozenset[str]:
+        """Ids on the public repository: what comes with the project, and what the public lists ever named."""
+        return frozenset((*self.by_id, *self.register.records))
 
     def needed(self, patch: Patch) -> list[Patch]:
         """``patch`` and all that it requires or stands on, itself first."""

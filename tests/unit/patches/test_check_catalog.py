@@ -5,13 +5,14 @@ import pytest
 from genesisd.patches.check_catalog import problems
 from genesisd.patches.edits import AnchorEdit, Marker, NewFile, ReplaceFile, Variant
 from genesisd.patches.flags import Alias, Flag
-from genesisd.patches.lifecycle import Implementation, Lifecycle, RetiredBecause, Retirement, StableKind
-from genesisd.patches.model import ConflictSet
+from genesisd.patches.lifecycle import Implementation, Lifecycle, Origin, RetiredBecause, Retirement, StableKind
+from genesisd.patches.model import ConflictSet, Study
 from genesisd.patches.parameters import Kind, Parameter
 from genesisd.patches.problems import ProblemKind
 from tests.unit.patches.made import FILE, after, edit, patch
 
 E1 = edit("x = 1", "x = 2")
+PROVEN = {"lifecycle": Lifecycle.STABLE, "stable_kind": StableKind.BEHAVIOUR}
 
 
 def one(id="A", *, edits=(E1,), **more):  # noqa: A002
@@ -25,7 +26,9 @@ def anchored(**more):
 SOUND = [
     (),
     (one(),),
-    (one(lifecycle=Lifecycle.STABLE, stable_kind=StableKind.BEHAVIOUR),),
+    (one(**PROVEN),),
+    (one(**PROVEN, origin=Origin.BACKPORT, study=Study("theirs", "ours", "none")),),
+    (one(origin=Origin.BACKPORT),),
     (one(edits=(), lifecycle=Lifecycle.RETIRED, retirement=Retirement(RetiredBecause.MERGED)),),
     (one(edits=(), lifecycle=Lifecycle.TOMBSTONE),),
     (one(edits=(), implementation=Implementation.SPEC_ONLY, reason="an idea"),),
@@ -99,6 +102,7 @@ MISTAKES = [
         "B writes",
     ),
     ((one(lifecycle=Lifecycle.STABLE),), ProblemKind.STABLE_KIND, "stable_kind"),
+    ((one(**PROVEN, origin=Origin.BACKPORT),), ProblemKind.STUDY, "say what upstream does"),
     ((one(stable_kind=StableKind.BENCH),), ProblemKind.STABLE_KIND, "for stable patches"),
     ((one(lifecycle=Lifecycle.RETIRED),), ProblemKind.RETIREMENT, "say why"),
     ((one(retirement=Retirement(RetiredBecause.MERGED)),), ProblemKind.RETIREMENT, "is experimental"),
