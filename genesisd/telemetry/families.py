@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -91,6 +92,12 @@ class Series:
     def drop(self, *labels: str) -> None:
         """The series exists no more."""
         if self.values.pop(labels, None) is not None:
+            self._text = None
+
+    def replace(self, values: Mapping[LabelValues, float]) -> None:
+        """These are all the values now; what is not among them exists no more."""
+        if self.values != values:
+            self.values = dict(values)
             self._text = None
 
     def samples(self) -> list[tuple[str, tuple[str, ...], LabelValues, float]]:

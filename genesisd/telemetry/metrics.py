@@ -7,7 +7,7 @@ counted as ``other``. Series are there with 0 from the start, so that the first 
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import genesisd
@@ -17,7 +17,8 @@ from genesisd.supervisor.ports import Card, FrontStats
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.telemetry import names
 from genesisd.telemetry.families import Family, Series
-from genesisd.telemetry.worker_metrics import WorkerMetrics, one_of
+from genesisd.telemetry.names import one_of
+from genesisd.telemetry.worker_metrics import WorkerMetrics
 
 
 class Metrics:
@@ -37,8 +38,9 @@ class Metrics:
         self._set(names.FRONT_RESTARTS, 0)
         for kind in names.EVENTS:
             self._set(names.JOURNAL_EVENTS, 0, kind)
-        for result in names.PIN_RESULTS:
+        for result in names.BUILD_RESULTS:
             self._set(names.PIN_BUILDS, 0, result)
+            self._set(names.PATCHED_BUILDS, 0, result)
 
     def _set(self, family: Family, value: float, *labels: str) -> None:
         self.daemon[family].set(value, *labels)
@@ -65,6 +67,23 @@ class Metrics:
         """What the front counted; None when it did not answer."""
         if (metrics := self.workers.get(worker)) is not None:
             metrics.front(stats)
+
+    def patches(self, worker: str, verdicts: Mapping[str, str], lost: Collection[str]) -> None:
+        """What the newest start made of each patch (id to verdict), and the ids whose effect it lacks."""
+        if (metrics := self.workers.get(worker)) is not None:
+            metrics.patches.started(verdicts, lost)
+
+    def attestation(self, worker: str, state: str, hits: Mapping[str, int], never: Mapping[str, str]) -> None:
+        """What is known of the running code.
+
+        Args:
+            worker: whose.
+            state: one of ``names.ATTESTED_STATES``.
+            hits: by id of each patch that tells, how often it was reached in this life.
+            never: roles, by id of each patch that tells and was not reached although requests were served.
+        """
+        if (metrics := self.workers.get(worker)) is not None:
+            metrics.patches.attested(state, hits, never)
 
     def cards(self, cards: Iterable[Card]) -> None:
         """The cards as they are; one that is not among them goes."""
@@ -117,6 +136,10 @@ class Metrics:
                 self.daemon[names.FRONT_RESTARTS].inc()
             case "pin_built" | "pin_failed":
                 self.daemon[names.PIN_BUILDS].inc(kind.removeprefix("pin_"))
+            case "build_made":
+                self.daemon[names.PATCHED_BUILDS].inc("built")
+            case "build_failed":
+                self.daemon[names.PATCHED_BUILDS].inc("failed")
             case _:
                 pass
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import get_args
 
+from genesisd.patches.resolve import Gate
+from genesisd.patches.spec import Role
+from genesisd.patches.verdicts import Verdict
 from genesisd.probes.spec import ProbeSpec, ProbesSpec
 from genesisd.supervisor.model import Phase
 from genesisd.telemetry.events import KINDS
@@ -26,7 +30,19 @@ RESTART_CAUSES = (
     *EXIT_CAUSES[:-1], "hung", "start-timeout", "startup-wedged", "spawn-failed", "unexpected", "was-unkillable", "shim-lost", OTHER,
 )  # fmt: skip
 """A death, a hang, a start that came to nothing. Every ``spawn-...`` counts as ``spawn-failed``."""
-PIN_RESULTS = ("built", "failed")
+BUILD_RESULTS = ("built", "failed")
+UNKNOWN = "unknown"
+PATCH_VERDICTS = (*(str(gate) for gate in Gate), *(str(verdict) for verdict in Verdict), UNKNOWN)
+PATCH_ROLES = tuple(str(role) for role in Role)
+NOT_ATTESTED = "none"
+ATTESTED_STATES = ("attested", "pending", "refused", NOT_ATTESTED)
+"""Those of ``attest.model``, and ``none`` where there is nothing to attest."""
+
+
+def one_of(value: object, known: Collection[str], otherwise: str = OTHER) -> str:
+    """The value if it is known, else another word: labels stay bounded whatever arrives."""
+    text = str(value)
+    return text if text in known else otherwise
 
 
 def daemon(name: str, kind: Kind, text: str, *labels: str) -> Family:
@@ -51,6 +67,7 @@ CARD_TOTAL = daemon("card_memory_total_bytes", G, "Memory of a card.", "card")
 CARD_FREE = daemon("card_memory_free_bytes", G, "Memory of a card that nobody holds.", "card")
 FRONT_RESTARTS = daemon("front_restarts_total", C, "Times that the front process had to be started again.")
 PIN_BUILDS = daemon("pin_builds_total", C, "Pin environments that were built, or failed to be.", "result")
+PATCHED_BUILDS = daemon("patched_builds_total", C, "Patched builds that were made, or failed to be.", "result")
 
 PHASE = worker("worker_phase", G, "1 for the phase that the worker is in, 0 for the others.", "phase")
 PHASE_SINCE = worker("worker_phase_since_timestamp_seconds", G, "When the worker entered its phase.")
@@ -81,17 +98,27 @@ FRONT_HELD = worker("front_requests_held", G, "Requests that wait for a worker."
 FRONT_ANSWERED = worker("front_requests_answered_total", C, "Requests that were completely answered.")
 FRONT_REFUSED = worker("front_requests_refused_total", C, "Requests that got 503 from the front.")
 FRONT_OLDEST = worker("front_oldest_unanswered_seconds", G, "How long the oldest unanswered request has waited.")
+PATCH_VERDICT = worker("patch_verdict", G, "1 for the verdict on the patch at the newest start.", "patch", "verdict")
+PATCHES_LOST = worker("patches_lost", G, "Patches whose effect the last good start had and the newest lacks.")
+ATTESTED = worker("worker_attested", G, "1 for what is known of the running code, 0 for the others.", "state")
+PATCH_HITS = worker(
+    "patch_hits", G, "Times that the patched code was reached in this life, as far as the patch tells.", "patch"
+)
+PATCH_NEVER = worker(
+    "patch_never_engaged", G, "1 for a patch that tells and was not reached by any request so far.", "patch", "role"
+)
 
 DAEMON_FAMILIES = (
     BUILD_INFO, UP, CONFIG_OK, CONFIG_AT, JOURNAL_EVENTS, STORE_ERRORS, SINK_ERRORS, LOOP_LAG, CARD_TOTAL, CARD_FREE,
-    FRONT_RESTARTS, PIN_BUILDS,
+    FRONT_RESTARTS, PIN_BUILDS, PATCHED_BUILDS,
 )  # fmt: skip
 FRONT_FAMILIES = (
     FRONT_UP, FRONT_OPEN, FRONT_IN_FLIGHT, FRONT_UNANSWERED, FRONT_HELD, FRONT_ANSWERED, FRONT_REFUSED, FRONT_OLDEST,
 )  # fmt: skip
+PATCH_FAMILIES = (PATCH_VERDICT, PATCHES_LOST, ATTESTED, PATCH_HITS, PATCH_NEVER)
 WORKER_FAMILIES = (
     PHASE, PHASE_SINCE, WANTED, READY, INCARNATION, RESTARTS, EXITS, BUDGET, START, SHIM_LOSSES, PROBE_RESULTS,
-    PROBE_DURATION, PROBE_SUCCESS, PROBE_PERIOD, *FRONT_FAMILIES,
+    PROBE_DURATION, PROBE_SUCCESS, PROBE_PERIOD, *PATCH_FAMILIES, *FRONT_FAMILIES,
 )  # fmt: skip
 FAMILIES = (*DAEMON_FAMILIES, *WORKER_FAMILIES)
 """In the order of the page. A worker whose front is off has no front series."""

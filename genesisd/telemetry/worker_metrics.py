@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from genesisd.clock import Clock
@@ -11,12 +11,8 @@ from genesisd.supervisor.ports import FrontStats
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.telemetry import names
 from genesisd.telemetry.families import Family, Histogram, Kind, Series
-
-
-def one_of(value: object, known: Iterable[str]) -> str:
-    """The value if it is known, else ``other``: labels stay bounded whatever arrives."""
-    text = str(value)
-    return text if text in known else names.OTHER
+from genesisd.telemetry.names import one_of
+from genesisd.telemetry.patch_metrics import PatchMetrics
 
 
 def seconds_of(value: object) -> float | None:
@@ -45,6 +41,7 @@ class WorkerMetrics:
             self._set(names.RESTARTS, 0, cause)
         for cause in names.EXIT_CAUSES:
             self._set(names.EXITS, 0, cause)
+        self.patches = PatchMetrics(self.series)
 
     def _add(self, family: Family) -> None:
         make = Histogram if family.kind is Kind.HISTOGRAM else Series

@@ -86,8 +86,11 @@ def fill(metrics):
         ("shim_lost", {}),
         ("front_restarted", {}),
         ("pin_failed", {}),
+        ("build_failed", {}),
     ]:
         metrics.event(kind, "a", fields, journalled=True)
+    metrics.patches("a", {"PN401": "applied", "P79c": "superseded", "PX": "applied"}, ["PN373"])
+    metrics.attestation("a", "attested", {"PN401": 7}, {"P79c": "load_bearing"})
 
 
 async def test_the_page_equals_the_reference_rendering(metrics):
@@ -165,6 +168,8 @@ async def test_a_removed_worker_vanishes_and_late_news_do_not_bring_it_back(metr
     metrics.worker_state("b", WorkerState(phase=Phase.READY))
     metrics.event("worker_exited", "b", {"cause": "crash"}, journalled=True)
     metrics.front("b", FrontStats())
+    metrics.patches("b", {"PN401": "applied"}, ["PN401"])
+    metrics.attestation("b", "refused", {"PN401": 1}, {"PN401": "defensive"})
     assert 'worker="b"' not in await page(metrics)
     assert await value(metrics, "genesisd_worker_exits_total", worker="a", cause="crash") == 1
 
@@ -227,6 +232,8 @@ def test_every_event_that_the_daemon_tells_is_in_the_list():
     sources = "".join(file.read_text() for file in (REPO / "genesisd").rglob("*.py") if file.name != "events.py")
     fronts = {kind.replace("-", "_") for kind in re.findall(r'"(front-(?:started|adopted|lost|failed))"', sources)}
     assert fronts <= set(KINDS)
+    builds = {kind for kinds in re.findall(r'Told\("(\w+)", "(\w+)", "(\w+)"', sources) for kind in kinds}
+    assert builds <= set(KINDS)
     assert set(re.findall(r'(?:emit|Tell)\(\s*"(\w+)"', sources)) <= set(KINDS)
 
 
@@ -262,7 +269,8 @@ def test_the_documentation_lists_exactly_what_is_exported():
 def test_the_documentation_lists_every_label_value():
     """Whoever writes a query looks there."""
     text = DOCS.read_text()
-    for values in (names.PHASES, names.PROBE_KINDS, names.EXIT_CAUSES, names.RESTART_CAUSES, names.EVENTS):
+    patched = (names.PATCH_VERDICTS, names.PATCH_ROLES, names.ATTESTED_STATES, names.BUILD_RESULTS)
+    for values in (names.PHASES, names.PROBE_KINDS, names.EXIT_CAUSES, names.RESTART_CAUSES, names.EVENTS, *patched):
         assert ", ".join(f"`{one}`" for one in values) in text
 
 
