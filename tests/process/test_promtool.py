@@ -17,6 +17,7 @@ import aiohttp
 import pytest
 import yaml
 
+from genesisd.patches.catalog import catalog
 from genesisd.supervisor.model import Phase, WorkerState
 from genesisd.supervisor.ports import Card, FrontStats
 from genesisd.supervisor.spec import WorkerSpec
@@ -63,6 +64,11 @@ def filled():
         for stage, kind in (("readiness", "generation"), ("liveness", "progress")):
             fields = {"stage": stage, "kind": kind, "verdict": "success", "seconds": 0.02}
             metrics.event("probe_result", name, fields, journalled=False)
+        first, second = (patch.id for patch in catalog()[:2])
+        metrics.patches(name, {first: "applied", second: "superseded"}, [])
+        metrics.attestation(name, "attested", {first: 3, second: 0}, {second: "defensive"})
+    for kind in ("build_made", "build_failed"):
+        metrics.event(kind, None, {}, journalled=True)
     return metrics
 
 
