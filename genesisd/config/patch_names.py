@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from functools import cache
 
 from genesisd.patches.attribution import unknown_ids
 from genesisd.patches.compatibility import load_compatibility
 from genesisd.patches.known_bad import load_known_bad
-from genesisd.patches.register import load_register
+from genesisd.patches.register import Register, load_register
 from genesisd.patches.spec import PatchesSpec
 from genesisd.yamlfile import Location
 
@@ -17,7 +18,7 @@ def name_problems(spec: PatchesSpec) -> Iterator[tuple[Location, str]]:
     """Where in ``spec`` a name is unknown, and what was likely meant."""
     if not (spec.attribution or spec.allow_retired or spec.waive or spec.lane):
         return
-    register = load_register()
+    register = _register()
     for finding in unknown_ids(spec, register.find, register.records):
         yield finding.at, finding.text
     table = load_compatibility()
@@ -32,3 +33,8 @@ def name_problems(spec: PatchesSpec) -> Iterator[tuple[Location, str]]:
 def _near(name: str, known: list[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+
+
+@cache
+def _register() -> Register:
+    return load_register()

@@ -61,6 +61,9 @@ def apply_policy(
     excluded = {} if policy is None else dict(_excluded(policy, attribution, patches, readings, environ, program))
     after = environ if policy is None else _without(environ, excluded, patches, program)
     included = switched_on(patches, after, program)
+    stuck = [
+        f"{name} has no switch of its own and stays on ({excluded.pop(name)})" for name in included if name in excluded
+    ]
     toggles = {name for patch in patches if patch.flag for name in variables(patch.flag, program)}
     notes = tuple(dict.fromkeys(note for _, reading in sorted(readings.items()) for note in reading.notes))
     return PolicyPlan(
@@ -69,7 +72,7 @@ def apply_policy(
         included,
         dict(sorted(excluded.items())),
         tuple(name for name in after if name not in toggles),
-        (*notes, *_clashes(included, excluded, patches, conflicts)),
+        (*notes, *stuck, *_clashes(included, excluded, patches, conflicts)),
     )
 
 
