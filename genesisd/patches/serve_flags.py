@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 _SHORT = {
     "-q": "--quantization",
@@ -89,7 +90,7 @@ class ServeFlags:
 def read(args: Sequence[str]) -> Iterator[Given]:
     """Every flag in ``args``; what stands before the first one belongs to none."""
     starts = [n for n, arg in enumerate(args) if _is_flag(arg)]
-    for start, end in zip(starts, [*starts[1:], len(args)], strict=True):
+    for start, end in pairwise([*starts, len(args)]):
         written, equals, value = args[start].partition("=")
         name, *keys = written.split(".")
         values = ((value,) if equals else ()) + tuple(args[start + 1 : end])
