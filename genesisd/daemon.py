@@ -19,7 +19,7 @@ from genesisd.clock import SystemClock
 from genesisd.config import diff, load
 from genesisd.config.root import Config
 from genesisd.control.server import ControlServer
-from genesisd.control.views import DaemonView, PinView, ReloadView
+from genesisd.control.views import BuildView, DaemonView, PatchesView, PinView, ReloadView
 from genesisd.errors import ConfigError, ConflictError, GenesisError
 from genesisd.identity import boot_id
 from genesisd.notify import Notifier
@@ -39,6 +39,7 @@ from genesisd.wiring.api import DaemonApi
 from genesisd.wiring.history import History
 from genesisd.wiring.lines import LogLines
 from genesisd.wiring.parts import Current, Parts
+from genesisd.wiring.patchviews import patches_view
 from genesisd.wiring.pinviews import pin_views
 from genesisd.wiring.reload import Reloader
 from genesisd.wiring.views import Sources, Views
@@ -124,6 +125,7 @@ class Daemon:
                 await parts.fronts.seat(name, spec)
             except GenesisError as error:
                 parts.sink.emit("effect_failed", name, effect="front", text=error.message, hint=error.hint)
+        await parts.patched.load(config.workers)
         await parts.supervisor.start(config.workers, rebooted=await self._rebooted())
         parts.supervisor.reorder(tuple(config.workers))
         for name in config.workers:
@@ -192,6 +194,7 @@ class Daemon:
         await parts.supervisor.detach()
         await parts.prober.close()
         await parts.engines.close()
+        await parts.patched.close()
         await parts.fingerprints.close()
         await parts.fronts_link.detach()
         await parts.runner.close()
@@ -276,6 +279,7 @@ class Daemon:
                 probes=parts.prober.views,
                 adopted=parts.supervisor.was_adopted,
                 shim_pid=parts.runner.shim_pid,
+                build=parts.attestations.shown,
                 clock=self.clock,
             )
         )
@@ -304,8 +308,20 @@ class Daemon:
             self._background(self._refresh_fronts())
 
     def try_builds_again(self) -> None:
-        """Forget that a pin could not be built."""
+        """Forget that a pin or a build could not be made."""
         self.parts.engines.forget_failures()
+        self.parts.patched.builders.forget_failures()
+
+    async def patches(self, worker: str) -> PatchesView:
+        """What the worker's processes run, looked at now."""
+        life = self.parts.runner.life(worker)
+        spec = self.parts.supervisor.specs[worker]
+        if life is None:
+            raise ConflictError(f"worker {worker} does not run", hint=f"genesisctl workers start {worker}")
+        look = await self.parts.attestations.look(life)
+        self.parts.attestations.note(life, look)
+        shown = self.parts.attestations.shown(worker, life.incarnation) or BuildView(None, "none", "the plain pin")
+        return patches_view(worker, shown, look, spec.patches.attribution)
 
     def refuse_when_stopping(self) -> None:
         """Raises ConflictError while the daemon ends."""
@@ -341,7 +357,7 @@ class Daemon:
         self.current.config = new
         self._config_ok = True
         self.parts.engines.pins_file = new.pins
-        self.parts.engines.forget_failures()
+        self.try_builds_again()
         log.set_level(new.daemon.log.level)
         view = await self._reloader.apply(new, difference)
         for name in difference.removed:

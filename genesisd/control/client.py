@@ -100,6 +100,10 @@ class Client:
         found: dict[str, Any] = self.ask("GET", f"/v1/workers/{_part(name)}")["worker"]
         return found
 
+    def patches(self, name: str) -> dict[str, Any]:
+        """What the worker's processes were found to run."""
+        return self.ask("GET", f"/v1/workers/{_part(name)}/patches")
+
     def pins(self) -> list[dict[str, Any]]:
         """The pins."""
         found: list[dict[str, Any]] = self.ask("GET", "/v1/pins")["pins"]

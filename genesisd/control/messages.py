@@ -110,6 +110,40 @@ class ShimMessage(Wire):
     pid: int
 
 
+class BuildMessage(Wire):
+    """What a living worker runs, in short."""
+
+    build: str | None
+    state: str
+    text: str
+    applied: int
+    lost: list[str]
+
+
+class RoleMessage(Wire):
+    """What the processes of one role were found to run."""
+
+    role: str
+    processes: list[str]
+    wanted: int
+    live: int
+    not_loaded: int
+
+
+class PatchMessage(Wire):
+    """One patch in one life."""
+
+    id: str
+    verdict: str
+    text: str
+    role: str
+    standing: str
+    use: str
+    hits: int
+    skips: dict[str, int]
+    blind: list[str]
+
+
 class WorkerMessage(Wire):
     """A worker inside a list. ``since`` is seconds since the epoch, the other times are ages in seconds."""
 
@@ -127,6 +161,7 @@ class WorkerMessage(Wire):
     last_exit: ExitMessage | None
     adopted: bool
     shim: ShimMessage | None
+    build: BuildMessage | None
     for_seconds: float
     ready_for: float | None
     probes: list[ProbeMessage]
@@ -161,6 +196,18 @@ class WorkerAnswer(Answer):
     """Answer of GET /v1/workers/NAME and of every order to a worker."""
 
     worker: WorkerMessage
+
+
+class PatchesAnswer(Answer):
+    """Answer of GET /v1/workers/NAME/patches."""
+
+    worker: str
+    build: BuildMessage
+    roles: list[RoleMessage]
+    findings: list[str]
+    patches: list[PatchMessage]
+    warnings: list[str]
+    faults: list[str]
 
 
 class ReloadAnswer(Answer):

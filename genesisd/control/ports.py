@@ -9,6 +9,7 @@ from typing import Protocol
 from genesisd.control.views import (
     ConfigCheckView,
     EventView,
+    PatchesView,
     PinView,
     ReloadView,
     StatusView,
@@ -92,6 +93,10 @@ class Api(Protocol):
 
     def events(self, since: float | None, *, follow: bool, worker: str | None) -> AsyncIterator[EventView]:
         """Events from wall time ``since`` on (None: no past events when following, else all that are kept)."""
+        ...
+
+    async def patches(self, name: str) -> PatchesView:
+        """What the worker's processes were found to run, looked at now. Raises NotFoundError."""
         ...
 
     async def pins(self) -> Sequence[PinView]:

@@ -121,6 +121,7 @@ class ControlServer:
         app.router.add_get("/v1/workers", self._workers)
         app.router.add_get("/v1/workers/{name}", self._worker)
         app.router.add_get("/v1/workers/{name}/logs", self._logs)
+        app.router.add_get("/v1/workers/{name}/patches", self._patches)
         app.router.add_post("/v1/workers/{name}/wait", self._wait)
         app.router.add_post("/v1/workers/{name}/{verb:start|stop|restart|drain|reset}", self._verb)
         app.on_response_prepare.append(_stamp)
@@ -178,6 +179,10 @@ class ControlServer:
 
     async def _worker(self, request: web.Request) -> web.Response:
         return self._one(self._api.worker(request.match_info["name"]))
+
+    async def _patches(self, request: web.Request) -> web.Response:
+        async with asyncio.timeout(self._deadline):
+            return _json(wire.patches(await self._api.patches(request.match_info["name"])))
 
     async def _version(self, _request: web.Request) -> web.Response:
         return _json(wire.version(self._api.version()))

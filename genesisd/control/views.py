@@ -36,6 +36,76 @@ class ProbeView:
 
 
 @dataclass(frozen=True, slots=True)
+class BuildView:
+    """What a living worker runs, in short.
+
+    Attributes:
+        build: name of its build, or None for the plain pin.
+        state: ``attested``, ``pending``, ``refused``; ``none`` for the plain pin.
+        text: why, in one sentence.
+        applied: how many patches are in it.
+        lost: ids whose effect the last good start had and this one lacks.
+    """
+
+    build: str | None
+    state: str = "none"
+    text: str = ""
+    applied: int = 0
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RoleView:
+    """What the processes of one role (``api``, ``engine``, ``worker``) were found to run."""
+
+    role: str
+    processes: tuple[str, ...]
+    wanted: int
+    live: int
+    not_loaded: int
+
+
+@dataclass(frozen=True, slots=True)
+class PatchView:
+    """One patch in one life.
+
+    Attributes:
+        verdict: what became of it at the start.
+        text: what was found then.
+        role: what the configuration says that it is for.
+        standing: whether its code was found alive: ``attested``, ``not_loaded``, ``unattestable``, ``refused``,
+            ``unknown``; "" where it is not in the build.
+        use: ``engaged``, ``skipped``, ``never``, ``unasked``, ``no_proof``; "" where it is not in the build.
+        hits: times that its code was reached.
+        skips: times that it stood aside, by reason.
+        blind: what it changed and nobody can look at.
+    """
+
+    id: str
+    verdict: str
+    text: str = ""
+    role: str = "unknown"
+    standing: str = ""
+    use: str = ""
+    hits: int = 0
+    skips: Mapping[str, int] = field(default_factory=dict)
+    blind: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PatchesView:
+    """All that is known of a worker's patches."""
+
+    worker: str
+    build: BuildView
+    roles: tuple[RoleView, ...] = ()
+    findings: tuple[str, ...] = ()
+    patches: tuple[PatchView, ...] = ()
+    warnings: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerView:
     """One worker. ``since_wall`` is seconds since the epoch; ``since`` and ``ready_since`` are monotonic."""
 
@@ -56,6 +126,7 @@ class WorkerView:
     last_exit: ExitRecord | None = None
     adopted: bool = False
     shim_pid: int | None = None
+    build: BuildView | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from genesisd.control.views import (
     ConfigCheckView,
     DaemonView,
     EventView,
+    PatchesView,
     PinView,
     ProbeView,
     ReloadView,
@@ -73,6 +74,7 @@ def worker_template(view: WorkerView) -> Template:
             "last_exit": view.last_exit and _flat(view.last_exit),
             "adopted": view.adopted,
             "shim": None if view.shim_pid is None else {"pid": view.shim_pid},
+            "build": view.build and _flat(view.build),
         }
     )
     ready = "null" if view.ready_since is None else "%.1f"
@@ -138,6 +140,11 @@ def worker(view: WorkerView, texts: WorkerTexts, now: float) -> str:
 
 def _answer(**fields: Any) -> str:
     return _encode({"schema": SCHEMA, **fields})
+
+
+def patches(view: PatchesView) -> str:
+    """Answer of GET /v1/workers/NAME/patches."""
+    return _answer(**asdict(view))
 
 
 def reload(view: ReloadView) -> str:

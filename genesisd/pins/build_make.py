@@ -105,7 +105,12 @@ def _write_sources(own: OwnFiles, recipe: Recipe, pristine: Pristine) -> None:
 
 def _write_distributions(own: OwnFiles, job: Job, pristine: Pristine, answer: dict[str, Any]) -> str:
     """The version that the build gives to vLLM."""
-    items = {"format": answer["format"], "build": job.name, "items": without_digests(answer["items"])}
+    items = {
+        "format": answer["format"],
+        "build": job.name,
+        "items": without_digests(answer["items"]),
+        "proofs": job.recipe.proofs,
+    }
     version = build_dist.build_version(pristine.version, job.recipe.key)
     engine = build_dist.engine_distribution(pristine.packages / pristine.metadata, version)
     plugin = build_dist.plugin_distribution(genesisd.__version__)

@@ -30,6 +30,8 @@ class Recipe:
     """Files that are not edits of the pristine ones."""
     scopes: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     """By patch, the path and qualified name of each scope that it changed; an empty name is the module."""
+    proofs: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
+    """By patch, its signs of life, for the plugin: ``role`` and ``counter`` or ``log``."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     """Kept in the manifest as it is."""
 

@@ -14,6 +14,7 @@ from genesisd.control.views import (
     ConfigCheckView,
     DaemonView,
     EventView,
+    PatchesView,
     PinView,
     ReloadView,
     StatusView,
@@ -142,6 +143,11 @@ class DaemonApi:
     def events(self, since: float | None, *, follow: bool, worker: str | None) -> AsyncIterator[EventView]:
         """Events from wall time ``since`` on."""
         return self._history.read(since, follow=follow, worker=worker)
+
+    async def patches(self, name: str) -> PatchesView:
+        """What the worker's processes were found to run. Raises NotFoundError, and ConflictError where it has none."""
+        self._supervisor.actor(name)
+        return await self._operations.patches(name)
 
     async def pins(self) -> Sequence[PinView]:
         """The pins file, and what is built."""

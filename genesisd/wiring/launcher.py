@@ -7,7 +7,7 @@ emptied for each incarnation: two incarnations never share a half-written cache,
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +23,8 @@ INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "SS
 """What a worker takes over from the daemon; everything else is said in its ``env``."""
 
 
+ATTEST = "attest"
+"""The scratch folder in which the processes of a patched engine report."""
 LATE_SECONDS = 2.0
 """What a request gets that came between the end of the drain and SIGTERM."""
 
@@ -38,6 +40,19 @@ class Engine:
 
     executable: Path
     drains: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Patches:
+    """What patches change about a launch.
+
+    Attributes:
+        environ: the worker's own environment, as its policy leaves it.
+        build: folder of the patched build, or None for the plain pin.
+    """
+
+    environ: Mapping[str, str]
+    build: Path | None
 
 
 class Engines(Protocol):
@@ -59,6 +74,7 @@ class SpecLauncher:
         engines: Engines,
         models: Callable[[str], Path | None],
         lives: Callable[[str], Life | None],
+        patches: Callable[[str], Awaitable[Patches | None]],
     ) -> None:
         self._specs = specs
         self._paths = paths
@@ -66,6 +82,7 @@ class SpecLauncher:
         self._engines = engines
         self._models = models
         self._lives = lives
+        self._patches = patches
         self._taken: dict[str, int] = {}
 
     async def prepare(self, worker: str, incarnation: int) -> Launch:
@@ -75,11 +92,14 @@ class SpecLauncher:
         if port is None:
             port = self._choose_port(worker, host)
         folders = self._folders(worker)
+        env = self._environment(worker, incarnation, spec, folders)
+        patches = await self._patches(worker)
+        env |= spec.env if patches is None else _patched(patches, folders[ATTEST])
         return Launch(
             worker=worker,
             incarnation=incarnation,
             argv=self._argv(worker, spec, host, port),
-            env={**self._environment(worker, incarnation, spec, folders), **spec.env},
+            env=env,
             cwd=spec.cwd or self._paths.state_dir / "workers" / worker,
             host=host,
             port=port,
@@ -116,7 +136,7 @@ class SpecLauncher:
                 f"the TMPDIR of worker {worker} would be {tmp}, longer than {TMPDIR_LIMIT} characters",
                 hint="set daemon.runtime_dir to a shorter path: vLLM's sockets must fit below it",
             )
-        return {"tmp": tmp, "cache": own / "cache", "config": own / "config", "triton": own / "triton"}
+        return {"tmp": tmp, **{name: own / name for name in ("cache", "config", "triton", ATTEST)}}
 
     def _environment(
         self, worker: str, incarnation: int, spec: WorkerSpec, folders: Mapping[str, Path]
@@ -173,6 +193,19 @@ class SpecLauncher:
         if path is None:
             raise NotFoundError(f"there is no model {name}", hint="the project's own model is demo:tiny")
         return str(path)
+
+
+def reports_of(paths: Paths, worker: str) -> Path:
+    """Where the processes of the worker's newest life report."""
+    return paths.state_dir / "workers" / worker / "scratch" / ATTEST
+
+
+def _patched(patches: Patches, reports: Path) -> Mapping[str, str]:
+    """The worker's own environment; with a build, so that it is found before the pin's own packages."""
+    if patches.build is None:
+        return patches.environ
+    paths = [str(patches.build), *filter(None, [patches.environ.get("PYTHONPATH")])]
+    return {**patches.environ, "PYTHONPATH": os.pathsep.join(paths), "GENESIS_ATTEST_DIR": str(reports)}
 
 
 def _given(args: tuple[str, ...], flag: str) -> bool:

@@ -18,7 +18,8 @@ class StateTeller(Observer):
         sink: journal, log and streams.
         metrics: the gauges of the state.
         follow: called with (worker, state) after everything was told.
-        born: called with the worker when an incarnation was spawned.
+        born: called with the worker and its incarnation when one was spawned.
+        found: called with them when one was adopted.
     """
 
     def __init__(
@@ -26,9 +27,11 @@ class StateTeller(Observer):
         sink: EventSink,
         metrics: Metrics,
         follow: Callable[[str, WorkerState], None],
-        born: Callable[[str], None],
+        born: Callable[[str, int], None],
+        found: Callable[[str, int], None],
     ) -> None:
         self._born = born
+        self._found = found
         self._sink = sink
         self._metrics = metrics
         self._follow = follow
@@ -46,11 +49,12 @@ class StateTeller(Observer):
 
     def spawned(self, worker: str, incarnation: int, pid: int) -> None:
         """A leader lives."""
-        self._born(worker)
+        self._born(worker, incarnation)
         self._sink.emit("worker_spawned", worker, incarnation=incarnation, pid=pid)
 
     def adopted(self, worker: str, incarnation: int, pid: int) -> None:
         """A new daemon found it alive."""
+        self._found(worker, incarnation)
         self._sink.emit("worker_adopted", worker, incarnation=incarnation, pid=pid)
 
     def trouble(self, worker: str, what: str, error: Exception) -> None:

@@ -17,21 +17,23 @@ from genesisd.demo.locate import locate
 from genesisd.front.link import Fronts
 from genesisd.store.store import Store
 from genesisd.supervisor.actor import Ports
-from genesisd.supervisor.model import WorkerState
+from genesisd.supervisor.model import Phase, WorkerState
 from genesisd.supervisor.runners.local import LocalRunner, own_group
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.supervisor.supervisor import Supervisor
 from genesisd.telemetry.metrics import Metrics
 from genesisd.telemetry.sink import Sink
 from genesisd.wiring import gates
+from genesisd.wiring.attester import Attestations
 from genesisd.wiring.cards import NvmlLedger
 from genesisd.wiring.engines import PinEngines
 from genesisd.wiring.evidence import FolderEvidence
 from genesisd.wiring.fingerprints import Fingerprints
 from genesisd.wiring.fronts import FrontAdapter
 from genesisd.wiring.in_flight import FrontOrLoad
-from genesisd.wiring.launcher import SpecLauncher
+from genesisd.wiring.launcher import Patches, SpecLauncher, reports_of
 from genesisd.wiring.observer import StateTeller
+from genesisd.wiring.patched import Patched
 from genesisd.wiring.prober import ProbeAdapter
 from genesisd.wiring.shared_memory import SharedMemoryNotes
 
@@ -70,12 +72,26 @@ class Parts:
         self.cards = NvmlLedger()
         self.fingerprints = Fingerprints(store.meta, specs)
 
-        self.prober = ProbeAdapter(specs, self.runner, self.fronts, session, self.sink, clock)
-        launcher = SpecLauncher(specs, paths, current.port_range, self.engines, demo_model, self.runner.life)
+        self.patched = Patched(specs, self.engines, store.meta, self.sink, demo_model, self.cards, metrics)
+        self.attestations = Attestations(
+            specs, self.patched, self.runner, self.fronts, lambda worker: reports_of(paths, worker), self.sink, metrics
+        )
+        attester = self.attestations.attester
+        self.prober = ProbeAdapter(specs, self.runner, self.fronts, session, self.sink, clock, attester)
+        launcher = SpecLauncher(
+            specs, paths, current.port_range, self.engines, demo_model, self.runner.life, self._patches
+        )
         notes = SharedMemoryNotes(self.runner, paths.worker_tmp, self.sink)
+
+        def born(worker: str, incarnation: int) -> None:
+            self.fingerprints.spawned(worker)
+            self.patched.spawned(worker, incarnation)
+            self.attestations.begin(worker, incarnation)
 
         def follow(worker: str, state: WorkerState) -> None:
             notes.follow(worker, state)
+            if state.phase is Phase.READY:
+                self.patched.ready(worker, state.incarnation)
             self.supervisor.follow(worker, state)
 
         ordered = gates.OrderedGates(
@@ -83,6 +99,7 @@ class Parts:
                 gates.tree_gate(self.runner),
                 gates.dependency_gate(specs, lambda: self.supervisor.states),
                 self.engines.gate(specs),
+                self.patched.gate(),
                 gates.front_gate(specs, self.fronts),
                 gates.port_gate(specs),
                 gates.card_gate(specs, self.cards),
@@ -98,7 +115,7 @@ class Parts:
                 in_flight=FrontOrLoad(self.fronts, self.runner, session),
                 evidence=FolderEvidence(paths.state_dir / "workers", self.runner, session, self.sink, clock),
                 store=store.workers,
-                observer=StateTeller(self.sink, metrics, follow, self.fingerprints.spawned),
+                observer=StateTeller(self.sink, metrics, follow, born, self.patched.adopted),
                 clock=clock,
             )
         )
@@ -106,6 +123,13 @@ class Parts:
     def probes(self, worker: str) -> tuple[ProbeView, ...]:
         """The newest results."""
         return self.prober.views(worker)
+
+    async def _patches(self, worker: str) -> Patches | None:
+        """What patches change about the next launch."""
+        choice = await self.patched.prepare(worker)
+        if choice is None:
+            return None
+        return Patches(choice.selection.environ, None if choice.build is None else choice.build.path)
 
     def _tell_front(self, kind: str, worker: str, /, **fields: object) -> None:
         if kind == "front-lost":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from genesisd.control.views import DaemonView, PinView, ReloadView
+from genesisd.control.views import DaemonView, PatchesView, PinView, ReloadView
 
 
 class Operations(Protocol):
@@ -26,7 +26,7 @@ class Operations(Protocol):
         ...
 
     def try_builds_again(self) -> None:
-        """Forget that a pin could not be built."""
+        """Forget that a pin or a build could not be made."""
         ...
 
     def refuse_when_stopping(self) -> None:
@@ -35,6 +35,10 @@ class Operations(Protocol):
 
     async def pins(self) -> Sequence[PinView]:
         """The pins file, and what is built."""
+        ...
+
+    async def patches(self, worker: str) -> PatchesView:
+        """What the worker's processes run, looked at now. Raises ConflictError when it has none."""
         ...
 
     async def reload(self) -> ReloadView:

@@ -12,7 +12,8 @@ from genesisd.clock import Clock
 from genesisd.control.views import ProbeView
 from genesisd.probes.loop import Watch
 from genesisd.probes.model import Outcome, Stage
-from genesisd.probes.ports import Target, Traffic
+from genesisd.probes.ports import Attester, Target, Traffic
+from genesisd.probes.spec import AttestationProbe, ProbesSpec
 from genesisd.supervisor.model import (
     LivenessFailed,
     Progressed,
@@ -41,8 +42,10 @@ class ProbeAdapter:
         session: aiohttp.ClientSession,
         sink: EventSink,
         clock: Clock,
+        attester: Callable[[Life], Attester | None],
     ) -> None:
         self._specs = specs
+        self._attester = attester
         self._runner = runner
         self._fronts = fronts
         self._session = session
@@ -61,7 +64,9 @@ class ProbeAdapter:
         self._shown.pop(life.worker, None)  # what the last life answered is not this one's
         spec = self._specs()[life.worker]
         teller = _Teller(life, report, self._sink, self._clock, self._remember)
-        probes = Watch(self._target(life, spec), spec.probes, teller, self._session, self._clock, proven)
+        target = self._target(life, spec)
+        asked = spec.probes if target.attester is None else with_attestation(spec.probes)
+        probes = Watch(target, asked, teller, self._session, self._clock, proven)
         self._sets[life.worker] = probes
         self._begun[life.worker] = (life, report)
         probes.start()
@@ -120,8 +125,17 @@ class ProbeAdapter:
             model=spec.served_model_name or (worker if spec.pin is not None else None),
             traffic=traffic,
             log_path=self._runner.log_path(worker),
+            attester=self._attester(life),
             headers={} if key is None else {"Authorization": f"Bearer {key}"},
         )
+
+
+def with_attestation(spec: ProbesSpec) -> ProbesSpec:
+    """The same, with a look at what the processes run before anything else that makes ready, unless there is one."""
+    stages = (*spec.startup, *spec.readiness, *spec.liveness)
+    if any(isinstance(one, AttestationProbe) for one in stages):
+        return spec
+    return spec.model_copy(update={"readiness": (AttestationProbe(), *spec.readiness)})
 
 
 class _Teller:

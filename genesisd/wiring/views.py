@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from genesisd.clock import Clock
-from genesisd.control.views import ProbeView, RestartsView, ViewMemo, WorkerView
+from genesisd.control.views import BuildView, ProbeView, RestartsView, ViewMemo, WorkerView
 from genesisd.supervisor import restart
 from genesisd.supervisor.model import LIVE, Phase
 from genesisd.supervisor.ports import Runner
@@ -26,6 +26,7 @@ class Sources:
     probes: Callable[[str], tuple[ProbeView, ...]]
     adopted: Callable[[str], bool]
     shim_pid: Callable[[str], int | None]
+    build: Callable[[str, int], BuildView | None]
     clock: Clock
 
 
@@ -44,7 +45,8 @@ class Views:
         front = self._sources.fronts.latest.get(name)
         probes = self._sources.probes(name)
         shim = self._sources.shim_pid(name)
-        inputs = (state, spec, life, front, probes, self._sources.adopted(name), self._counted(name), shim)
+        build = self._sources.build(name, state.incarnation) if state.phase in LIVE else None
+        inputs = (state, spec, life, front, probes, self._sources.adopted(name), self._counted(name), shim, build)
         return self._memo.view(name, inputs, lambda: self._build(name))
 
     def workers(self) -> tuple[WorkerView, ...]:
@@ -86,6 +88,7 @@ class Views:
             last_exit=state.last_exit,
             adopted=sources.adopted(name),
             shim_pid=sources.shim_pid(name),
+            build=sources.build(name, state.incarnation) if life is not None else None,
         )
 
     def _url(self, name: str) -> str | None:

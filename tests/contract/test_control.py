@@ -69,6 +69,7 @@ async def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> No
         ("GET", "/v1/status", None, messages.StatusAnswer),
         ("GET", "/v1/workers", None, messages.WorkersAnswer),
         ("GET", "/v1/workers/tiny", None, messages.WorkerAnswer),
+        ("GET", "/v1/workers/tiny/patches", None, messages.PatchesAnswer),
         ("GET", "/v1/version", None, messages.VersionAnswer),
         ("GET", "/v1/pins", None, messages.PinsAnswer),
         ("POST", "/v1/config/check", {"path": "/bad.yaml"}, messages.ConfigCheckAnswer),

@@ -9,14 +9,18 @@ from dataclasses import replace
 
 from genesisd.control.ports import Peer, WaitTimeoutError
 from genesisd.control.views import (
+    BuildView,
     ConfigCheckView,
     ConfigFault,
     DaemonView,
     EventView,
+    PatchesView,
+    PatchView,
     PinView,
     ProbeView,
     ReloadView,
     RestartsView,
+    RoleView,
     StatusView,
     VersionView,
     WorkerView,
@@ -27,6 +31,7 @@ from genesisd.supervisor.ports import FrontStats
 from tests.fakes.event_feed import EventFeed
 
 NOW, WALL = 10_000.0, 1_800_000_000.0
+BUILD = BuildView("cpu-0123456789ab+fedcba987654", "attested", "every process runs the build", 12, ("PN388",))
 
 
 class FixedClock:
@@ -199,6 +204,12 @@ class FakeApi:
                 yield event
         finally:
             self.followers -= 1
+
+    async def patches(self, name: str) -> PatchesView:
+        self.worker(name)
+        patch = PatchView("P61c", "applied", "", "load_bearing", "attested", "engaged", 3, {"short": 1})
+        role = RoleView("engine", ("EngineCore (pid 17)",), 1, 4, 2)
+        return PatchesView(name, BUILD, (role,), (), (patch,), ("PN376 duplicates what the engine has",))
 
     async def pins(self) -> Sequence[PinView]:
         return self.pin_views

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import ClientSession, TCPConnector, web
 
-from genesisd.control.views import DaemonView, ReloadView
+from genesisd.control.views import BuildView, DaemonView, PatchesView, ReloadView
 from genesisd.errors import ConflictError, UnavailableError
 from genesisd.front.channel import RefusedError
 from genesisd.units import Address
@@ -89,6 +89,9 @@ class FakeOperations:
     def refuse_when_stopping(self) -> None:
         if self.stopping:
             raise ConflictError("the daemon is shutting down")
+
+    async def patches(self, worker: str) -> PatchesView:
+        return PatchesView(worker, BuildView(None))
 
     async def pins(self) -> tuple[()]:
         return ()

@@ -42,6 +42,7 @@ class Desk:
                 probes=lambda name: (),
                 adopted=self.supervisor.was_adopted,
                 shim_pid=lambda name: None,
+                build=lambda name, incarnation: None,
                 clock=self.fakes.clock,
             )
         )

@@ -13,7 +13,7 @@ from genesisd.config.root import PortRange
 from genesisd.errors import ConfigError, NotFoundError, UnavailableError
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring import launcher as module
-from genesisd.wiring.launcher import SpecLauncher
+from genesisd.wiring.launcher import Patches, SpecLauncher, reports_of
 from tests.fakes.supervision import life
 from tests.fakes.wiring import FakeEngines
 
@@ -28,11 +28,15 @@ def taken(monkeypatch):
     return ports
 
 
+async def plain(_worker):
+    """No patches are known of."""
+
+
 @pytest.fixture
 def make(taken):
     """``make(w=WorkerSpec(...))``: a launcher for these workers, on ports 100 to 103."""
 
-    def build(paths=PATHS, lives=None, **specs):
+    def build(paths=PATHS, lives=None, patches=plain, **specs):
         models = {"tiny": Path("/models/tiny")}
         return SpecLauncher(
             lambda: specs,
@@ -41,6 +45,7 @@ def make(taken):
             FakeEngines(),
             models.get,
             (lives or {}).get,
+            patches,
         )
 
     return build
@@ -52,6 +57,32 @@ def pinned(pin="new", **fields):
 
 def flag(argv, name):
     return argv[argv.index(name) + 1]
+
+
+async def test_a_patched_build_is_found_before_the_pins_own_packages(make):
+    """First on the path, before what the worker itself wants there, and with a folder for reports that is its own."""
+
+    async def patches(_worker):
+        return Patches({"PYTHONPATH": "/own", "GENESIS_ENABLE_P61C": "1"}, Path("/builds/b"))
+
+    launch = await make(w=pinned(env={"GENESIS_ENABLE_P61C": "1", "GONE": "1"}), patches=patches).prepare("w", 3)
+    assert launch.env["PYTHONPATH"] == "/builds/b:/own"
+    assert launch.env["GENESIS_ENABLE_P61C"] == "1"
+    assert "GONE" not in launch.env  # what a policy leaves out is left out
+    reports = Path(launch.env["GENESIS_ATTEST_DIR"])
+    assert reports == reports_of(PATHS, "w")
+    assert reports in launch.scratch
+
+
+async def test_without_a_build_nothing_points_to_one(make):
+    """The plain pin runs as it did before there were patches."""
+
+    async def patches(_worker):
+        return Patches({"A": "1"}, None)
+
+    launch = await make(w=pinned(env={"A": "1"}), patches=patches).prepare("w", 3)
+    assert {"PYTHONPATH", "GENESIS_ATTEST_DIR"}.isdisjoint(launch.env)
+    assert launch.env == (await make(w=pinned(env={"A": "1"})).prepare("w", 3)).env
 
 
 async def test_a_pinned_worker_runs_the_pins_vllm(make):
@@ -201,7 +232,9 @@ async def test_a_port_that_another_worker_was_given_is_skipped(make):
 async def test_ports_of_workers_that_left_are_free_again(make):
     """Renaming workers on and on does not use the range up."""
     specs = {}
-    launcher = SpecLauncher(lambda: specs, PATHS, lambda: PortRange(first=100, last=103), FakeEngines(), {}.get, {}.get)
+    launcher = SpecLauncher(
+        lambda: specs, PATHS, lambda: PortRange(first=100, last=103), FakeEngines(), {}.get, {}.get, plain
+    )
     for n in range(50):
         specs.clear()
         specs[f"w{n}"] = pinned()
@@ -219,7 +252,7 @@ async def test_a_spent_range_is_an_error_with_its_bounds(make, taken):
 async def test_a_port_outside_a_range_that_changed_is_given_up(make):
     """A reload that moves the range moves the workers with their next start."""
     bounds = [PortRange(first=100, last=103)]
-    launcher = SpecLauncher(lambda: {"w": pinned()}, PATHS, lambda: bounds[0], FakeEngines(), {}.get, {}.get)
+    launcher = SpecLauncher(lambda: {"w": pinned()}, PATHS, lambda: bounds[0], FakeEngines(), {}.get, {}.get, plain)
     assert (await launcher.prepare("w", 1)).port == 100
     bounds[0] = PortRange(first=200, last=203)
     assert (await launcher.prepare("w", 2)).port == 200
@@ -238,5 +271,5 @@ async def test_a_held_port_is_really_seen(make, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as one:
         first = one.getsockname()[1]
         bounds = PortRange.model_construct(first=first, last=first + 50)
-        launcher = SpecLauncher(lambda: {"w": pinned()}, PATHS, lambda: bounds, FakeEngines(), {}.get, {}.get)
+        launcher = SpecLauncher(lambda: {"w": pinned()}, PATHS, lambda: bounds, FakeEngines(), {}.get, {}.get, plain)
         assert (await launcher.prepare("w", 1)).port > first

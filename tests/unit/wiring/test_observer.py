@@ -22,8 +22,14 @@ class Told:
         self.sink = FakeSink()
         self.metrics = Metrics(FakeClock())
         self.metrics.configure({"w": WorkerSpec(command=("vllm",))})
-        self.followed, self.born = [], []
-        self.teller = StateTeller(self.sink, self.metrics, lambda *a: self.followed.append(a), self.born.append)
+        self.followed, self.born, self.found = [], [], []
+        self.teller = StateTeller(self.sink, self.metrics, lambda *a: self.followed.append(a), self._born, self._found)
+
+    def _born(self, *life):
+        self.born.append(life)
+
+    def _found(self, *life):
+        self.found.append(life)
 
     def change(self, before, **fields):
         after = replace(before, **fields)
@@ -122,7 +128,8 @@ def test_births_and_adoptions(told):
     """A birth is noted before it is told."""
     told.teller.spawned("w", 4, 77)
     told.teller.adopted("w", 4, 77)
-    assert (told.born, told.sink.kinds) == (["w"], ["worker_spawned", "worker_adopted"])
+    assert (told.born, told.found) == ([("w", 4)], [("w", 4)])
+    assert told.sink.kinds == ["worker_spawned", "worker_adopted"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from genesisd.probes.model import Outcome, Stage, Verdict
+from genesisd.probes.spec import AttestationProbe, ProbesSpec
 from genesisd.supervisor.model import LivenessFailed, Progressed, ReadinessFailed, ReadinessPassed, StartupPassed
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring import prober as module
@@ -41,7 +42,13 @@ class Box:
         self.adapter = FrontAdapter(self.fronts)
         self.runner = FakeRunner(Log(), self.clock)
         self.specs = {"w": WorkerSpec(pin="p", model="m", listen="127.0.0.1:80", env={"VLLM_API_KEY": "secret"})}
-        self.prober = ProbeAdapter(lambda: self.specs, self.runner, self.adapter, None, self.sink, self.clock)
+        self.attesters = {}
+        self.prober = ProbeAdapter(
+            lambda: self.specs, self.runner, self.adapter, None, self.sink, self.clock, self._attester
+        )
+
+    def _attester(self, life):
+        return self.attesters.get(life.incarnation)
 
     def begin(self, incarnation=3, *, proven=False):
         self.prober.begin(life("w", incarnation), self.reports.append, proven=proven)
@@ -189,3 +196,22 @@ async def test_new_probes_take_over_from_the_old_ones(box):
     box.prober.end("w")
     box.prober.renew("w", proven=True)
     assert FakeWatch.made[-1] is new
+
+
+async def test_a_life_with_a_build_is_asked_first_what_it_runs(box):
+    """Without being told to; where the operator said how and when, that holds."""
+    box.attesters[3] = object()
+    asked = box.begin(3)
+    assert [one.kind for one in asked.spec.readiness] == ["attestation", "port-owner", "generation"]
+    assert asked.target.attester is box.attesters[3]
+    box.specs["w"] = box.specs["w"].model_copy(update={"probes": ProbesSpec(liveness=(AttestationProbe(period=9),))})
+    asked = box.begin(3)
+    assert [one.kind for one in (*asked.spec.readiness, *asked.spec.liveness)] == [
+        "port-owner", "generation", "attestation",
+    ]  # fmt: skip
+
+
+async def test_a_life_without_a_build_is_not(box):
+    """There is nothing that it must run."""
+    asked = box.begin(3)
+    assert "attestation" not in [one.kind for one in asked.spec.readiness]

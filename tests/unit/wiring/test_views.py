@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from genesisd.control.views import ProbeView
+from genesisd.control.views import BuildView, ProbeView
 from genesisd.errors import NotFoundError
 from genesisd.supervisor.model import ExitRecord, Phase, Reason, WorkerState
 from genesisd.supervisor.ports import Found, FrontStats
@@ -25,6 +25,9 @@ def spec(**fields):
     return WorkerSpec(command=("vllm",), **fields)
 
 
+BUILD = BuildView("b", "attested", "every process runs the build", 3)
+
+
 @contextlib.asynccontextmanager
 async def views_of(specs, states=None):
     fakes = Fakes(states or {})
@@ -33,7 +36,7 @@ async def views_of(specs, states=None):
         if state.phase is Phase.READY:
             one = life(name, state.incarnation)
             fakes.runner.found[name] = Found(one, shim_alive=True, incarnation=state.incarnation, last_exit=None)
-    fronts, probes, shims = FrontAdapter(FakeFronts()), {}, {}
+    fronts, probes, shims, builds = FrontAdapter(FakeFronts()), {}, {}, {("w", 3): BUILD}
     async with asyncio.timeout(SECONDS):
         await supervisor.start(specs, rebooted=False)
         sources = Sources(
@@ -43,6 +46,7 @@ async def views_of(specs, states=None):
             probes=lambda name: probes.get(name, ()),
             adopted=supervisor.was_adopted,
             shim_pid=shims.get,
+            build=lambda name, incarnation: builds.get((name, incarnation)),
             clock=fakes.clock,
         )
         yield Views(sources), fakes, supervisor, fronts, probes, shims
@@ -57,6 +61,7 @@ async def test_a_ready_worker_is_shown_with_all_that_is_known():
         shims["w"] = 44
         fronts.latest["w"] = FrontStats(open=2)
         view = views.worker("w")
+        assert view.build is BUILD
         assert (view.phase, view.wanted, view.incarnation, view.pid, view.shim_pid) == (Phase.READY, True, 3, 4003, 44)
         assert (view.url, view.front, view.probes) == ("http://127.0.0.1:8000", FrontStats(open=2), probes["w"])
         assert (view.restarts.budget, view.restarts.window, view.restarts.in_window) == (2, 60.0, 0)

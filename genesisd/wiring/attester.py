@@ -1,0 +1,198 @@
+"""What the processes of living workers run: reports and process table against the build, for probes and for people."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from genesisd.attest.engagement import Engagement, Use, engagements
+from genesisd.attest.expected import Expectation, read_expectation
+from genesisd.attest.folder import Shelf, read_folder
+from genesisd.attest.judge import judge
+from genesisd.attest.model import Attestation, Process, State
+from genesisd.attest.roles import wanted_roles
+from genesisd.control.views import BuildView
+from genesisd.errors import GenesisError
+from genesisd.identity import read_proc, stat_fields
+from genesisd.patches.spec import Role
+from genesisd.pins.build_manifest import Build
+from genesisd.probes.model import Outcome, Verdict
+from genesisd.supervisor.ports import EventSink, Life, Runner
+from genesisd.supervisor.spec import WorkerSpec
+from genesisd.telemetry.metrics import Metrics
+from genesisd.wiring.fronts import FrontAdapter
+from genesisd.wiring.patched import Patched
+from genesisd.wiring.starts import KEPT, Start
+
+ENGAGED_AFTER = 100
+"""Requests in which a patch that tells of its use should have been reached once."""
+_NONE = "none"
+_VERDICTS = {State.ATTESTED: Verdict.SUCCESS, State.PENDING: Verdict.UNKNOWN, State.REFUSED: Verdict.FAILURE}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look at one life.
+
+    Attributes:
+        start: what it was started with; None where nothing is known.
+        attestation: None for the plain pin.
+        uses: of the patches in the build.
+        faults: what lies in the reports' folder and is none.
+    """
+
+    start: Start | None
+    attestation: Attestation | None = None
+    uses: tuple[Engagement, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+class Attestations:
+    """Looks, remembers what was seen, and tells of changes.
+
+    Args:
+        specs: the workers.
+        patched: what each life was started with.
+        runner: whose trees these are.
+        fronts: where requests are counted.
+        folder: of a worker's reports.
+        sink: whom to tell.
+        metrics: the gauges.
+    """
+
+    def __init__(
+        self,
+        specs: Callable[[], Mapping[str, WorkerSpec]],
+        patched: Patched,
+        runner: Runner,
+        fronts: FrontAdapter,
+        folder: Callable[[str], Path],
+        sink: EventSink,
+        metrics: Metrics,
+    ) -> None:
+        self._specs = specs
+        self._patched = patched
+        self._runner = runner
+        self._fronts = fronts
+        self._folder = folder
+        self._sink = sink
+        self._metrics = metrics
+        self._expected: dict[str, Expectation] = {}
+        self._answered: dict[tuple[str, int], int] = {}
+        self._shown: dict[str, tuple[int, BuildView]] = {}
+
+    def attester(self, life: Life) -> LifeAttester | None:
+        """For the probes of a life; None where nothing can be attested."""
+        start = self._patched.running(life.worker, life.incarnation)
+        return LifeAttester(self, life) if start is not None and start.build is not None else None
+
+    def begin(self, worker: str, incarnation: int) -> None:
+        """A life begins: from now on its requests count."""
+        self._shown.pop(worker, None)
+        stats = self._fronts.latest.get(worker)
+        self._answered = {key: count for key, count in self._answered.items() if key[0] != worker}
+        self._answered[worker, incarnation] = 0 if stats is None else stats.answered
+        start = self._patched.running(worker, incarnation)
+        state = _NONE if start is None or start.build is None else str(State.PENDING)
+        self._metrics.attestation(worker, state, {}, {})
+
+    def shown(self, worker: str, incarnation: int) -> BuildView | None:
+        """What was last seen, in short; the same object while nothing changed."""
+        start = self._patched.running(worker, incarnation)
+        if start is None:
+            return None
+        kept = self._shown.get(worker)
+        if kept is None or kept[0] != incarnation:
+            state = _NONE if start.build is None else str(State.PENDING)
+            text = "the plain pin" if start.build is None else "not looked at yet"
+            kept = self._shown[worker] = (incarnation, _short(start, state, text))
+        return kept[1]
+
+    async def look(self, life: Life, *, overdue: bool = False) -> Look:
+        """Look now. Raises GenesisError when the build's manifest is gone or says nothing, OSError as files do."""
+        start = self._patched.running(life.worker, life.incarnation)
+        if start is None or start.build is None:
+            return Look(start)
+        build = await asyncio.to_thread(self._patched.build, start.build)
+        if build is None:
+            raise GenesisError(f"the manifest of build {start.build} is gone: nothing says what must run")
+        spec, pids = self._specs()[life.worker], self._runner.members(life.worker)
+        shelf, processes = await asyncio.to_thread(_see, self._folder(life.worker), pids)
+        leader, wanted = life.leader.pid, wanted_roles(spec.args)
+        found = judge(self._expectation(build), shelf.reports, processes, wanted, leader, overdue=overdue)
+        return Look(start, found, self._uses(life, build, shelf), shelf.faults)
+
+    def note(self, life: Life, look: Look) -> None:
+        """Remember and tell what a look came to."""
+        if look.start is None or look.attestation is None:
+            return
+        state, text = str(look.attestation.state), look.attestation.summary
+        before = self._shown.get(life.worker)
+        view = _short(look.start, state, text)
+        if before is None or before != (life.incarnation, view):
+            self._shown[life.worker] = (life.incarnation, view)
+        if before is None or before[0] != life.incarnation or before[1].state != state:
+            kind = "attestation_refused" if look.attestation.state is State.REFUSED else "attestation_changed"
+            self._sink.emit(kind, life.worker, incarnation=life.incarnation, state=state, text=text)
+        hits = {one.patch: one.hits for one in look.uses if one.use is not Use.NO_PROOF}
+        self._metrics.attestation(life.worker, state, hits, self._idle(life.worker, look.uses))
+
+    def _idle(self, worker: str, uses: Sequence[Engagement]) -> dict[str, str]:
+        """Patches that should have been reached by now, with what they are there for."""
+        declared = self._specs()[worker].patches.attribution
+        idle = [one.patch for one in uses if one.use is Use.NEVER and one.requests >= ENGAGED_AFTER]
+        return {name: str(declared[name].role if name in declared else Role.UNKNOWN) for name in idle}
+
+    def _uses(self, life: Life, build: Build, shelf: Shelf) -> tuple[Engagement, ...]:
+        in_build = [name for name, note in build.manifest.notes["patches"].items() if note["verdict"] == "applied"]
+        proven = build.manifest.notes.get("proofs", {})
+        return engagements(in_build, proven, shelf.reports, self._requests(life))
+
+    def _requests(self, life: Life) -> int:
+        """Answered in this life, as far as the front counted; a front that began anew counts from there."""
+        stats = self._fronts.latest.get(life.worker)
+        if stats is None:
+            return 0
+        base = self._answered.setdefault((life.worker, life.incarnation), stats.answered)
+        return stats.answered - base if stats.answered >= base else stats.answered
+
+    def _expectation(self, build: Build) -> Expectation:
+        if build.name not in self._expected:
+            root = str(build.path.resolve())
+            self._expected[build.name] = read_expectation(build.name, root, build.attest)
+        return self._expected[build.name]
+
+
+class LifeAttester:
+    """Implements the probes' ``Attester`` for one life."""
+
+    def __init__(self, attestations: Attestations, life: Life) -> None:
+        self._attestations = attestations
+        self._life = life
+
+    async def attest(self, *, overdue: bool) -> Outcome:
+        """Look, tell, answer."""
+        look = await self._attestations.look(self._life, overdue=overdue)
+        self._attestations.note(self._life, look)
+        if look.attestation is None:
+            return Outcome(Verdict.UNKNOWN, "nothing is known of what this life was started with")
+        found = look.attestation
+        evidence = {"findings": [one.text for one in found.findings], "faults": [*found.faults, *look.faults]}
+        return Outcome(_VERDICTS[found.state], found.summary, evidence=evidence)
+
+
+def _see(folder: Path, pids: Sequence[int]) -> tuple[Shelf, tuple[Process, ...]]:
+    processes = []
+    for pid in pids:
+        fields = stat_fields(pid)
+        if fields is not None:
+            title = read_proc(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
+            processes.append(Process(pid, int(fields[19]), title))
+    return read_folder(folder), tuple(processes)
+
+
+def _short(start: Start, state: str, text: str) -> BuildView:
+    applied = sum(note.verdict in KEPT - {"superseded"} for note in start.patches.values())
+    return BuildView(start.build, state, text, applied, start.lost)

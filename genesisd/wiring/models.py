@@ -1,0 +1,46 @@
+"""The model of a worker as far as it lies on this box: its folder and its config.json."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from genesisd.supervisor.spec import WorkerSpec
+
+DEMO = "demo:"
+
+
+def model_folder(name: str, demo: Callable[[str], Path | None], hub: Path) -> Path | None:
+    """Where the model's files are; None where that is for the engine to find out.
+
+    Args:
+        name: a path, a repository, or ``demo:NAME``.
+        demo: finds the project's own models.
+        hub: HF_HOME, where downloaded repositories are kept.
+    """
+    if name.startswith(DEMO):
+        return demo(name.removeprefix(DEMO))
+    if Path(name).is_dir():
+        return Path(name)
+    snapshots = hub / "hub" / f"models--{name.replace('/', '--')}" / "snapshots"
+    main = snapshots.parent / "refs" / "main"
+    try:
+        return snapshots / main.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def model_config(spec: WorkerSpec, demo: Callable[[str], Path | None], cache: Path) -> Mapping[str, Any] | None:
+    """The model's config.json, or None if it cannot be had: what depends on it then says that it cannot tell."""
+    if spec.model is None:
+        return None
+    hub = Path(spec.env.get("HF_HOME") or os.environ.get("HF_HOME") or cache / "huggingface")
+    folder = model_folder(spec.model, demo, hub)
+    try:
+        content = json.loads((folder / "config.json").read_bytes()) if folder is not None else None
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None

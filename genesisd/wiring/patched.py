@@ -1,0 +1,274 @@
+"""Patched builds for workers: chosen before each spawn, made where they are missing, remembered with the life."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from genesisd.errors import GenesisError, UnavailableError
+from genesisd.patches.catalog import catalog
+from genesisd.patches.facts import Gpu, Known, gather
+from genesisd.patches.spec import Role
+from genesisd.pins.build_manifest import Build
+from genesisd.pins.builds import find_build
+from genesisd.store.meta import Meta, StoreReadError
+from genesisd.supervisor.model import Reason
+from genesisd.supervisor.ports import CardLedger, EventSink
+from genesisd.supervisor.spec import WorkerSpec
+from genesisd.telemetry.metrics import Metrics
+from genesisd.wiring.builders import Builders, Command, Told
+from genesisd.wiring.engines import PinEngines
+from genesisd.wiring.gates import Gate
+from genesisd.wiring.models import model_config
+from genesisd.wiring.selection import Selection, key_of, select
+from genesisd.wiring.starts import KEPT, PatchNote, Start, from_json, lost, summary
+
+RUNNING = "patches/running/"
+GOOD = "patches/good/"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a worker would be started with now.
+
+    Attributes:
+        selection: the patches that were selected, and why.
+        key: the build's address; None for the plain pin.
+        build: the build, or None while it is not made, or not needed.
+    """
+
+    selection: Selection
+    key: str | None
+    build: Build | None
+
+
+class Patched:
+    """Chooses, has built, and remembers.
+
+    Args:
+        specs: the workers.
+        engines: where pins are.
+        meta: what outlives the daemon.
+        sink: whom to tell.
+        demo: finds the project's own models.
+        cards: what is known of the cards.
+        metrics: the gauges.
+    """
+
+    def __init__(
+        self,
+        specs: Callable[[], Mapping[str, WorkerSpec]],
+        engines: PinEngines,
+        meta: Meta,
+        sink: EventSink,
+        demo: Callable[[str], Path | None],
+        cards: CardLedger,
+        metrics: Metrics,
+    ) -> None:
+        self._specs = specs
+        self._engines = engines
+        self._meta = meta
+        self._sink = sink
+        self._demo = demo
+        self._cards = cards
+        self._metrics = metrics
+        self._writes: set[asyncio.Task[None]] = set()
+        self.builders = Builders(Told("build_step", "build_made", "build_failed", "build"), sink)
+        self._next: dict[str, Start] = {}
+        self._running: dict[str, Start] = {}
+        self._builds: dict[str, Build] = {}
+        self._good: dict[str, int] = {}
+
+    # --- before a spawn ---------------------------------------------------------------------------------------
+
+    def gate(self) -> Gate:
+        """Open once the worker may start as far as its patches go and its build is there; after the pins' gate."""
+
+        async def check(worker: str) -> Reason | None:
+            spec = self._specs()[worker]
+            return None if spec.pin is None else await self._check(spec, spec.pin)
+
+        return check
+
+    async def choose(self, worker: str) -> Choice | None:
+        """What it would be started with now; None for a worker with a command of its own."""
+        spec = self._specs()[worker]
+        return None if spec.pin is None else await self._choose(spec, spec.pin)
+
+    async def prepare(self, worker: str) -> Choice | None:
+        """The same, with its build, and taken note of: the next spawn begins with it. Raises UnavailableError."""
+        choice = await self.choose(worker)
+        if choice is None:
+            self._next.pop(worker, None)
+            return None
+        if choice.key is not None and choice.build is None:
+            raise UnavailableError(f"the build {choice.key} of {worker} is gone", hint="it is made again")
+        notes = verdicts(choice)
+        good = from_json(await self._get(GOOD + worker))
+        name = choice.build.name if choice.build else None
+        self._next[worker] = Start(name, notes, lost(good, notes), choice.selection.warnings)
+        return choice
+
+    async def _check(self, spec: WorkerSpec, pin: str) -> Reason | None:
+        try:
+            choice = await self._choose(spec, pin)
+        except GenesisError as error:
+            return Reason("patches-refused", error.message)
+        if choice.selection.faults:
+            return Reason("patches-refused", "; ".join(choice.selection.faults))
+        if choice.key is None:
+            return None
+        if choice.build is None:
+            return self._built(pin, choice)
+        lacking = [name for name in bearing(spec) if verdicts(choice)[name].verdict not in KEPT]
+        if lacking := [name for name in lacking if name not in spec.patches.waive]:
+            note = verdicts(choice)[lacking[0]]
+            text = f"{lacking[0]} is load bearing and would not be there: {note.verdict}, {note.text}; "
+            return Reason("patches-refused", text + f"mend it, or waive it by name (patches.waive: [{lacking[0]}])")
+        return None
+
+    def _built(self, pin: str, choice: Choice) -> Reason:
+        """The build is not there: it is being made, or could not be."""
+        name = f"{pin}+{choice.key}"
+        if not self.builders.is_building(name):
+            if (failed := self.builders.recent_failure(name)) is not None:
+                return Reason("build-failed", f"build {name} could not be made: {failed}")
+            job = {
+                "pins": str(self._engines.pins_file),
+                "pin": pin,
+                "cache": str(self._engines.cache),
+                "key": choice.key,
+                "patches": choice.selection.patches,
+            }
+            argv = [sys.executable, "-P", "-m", "genesisd.wiring.assemble"]
+            self.builders.begin(name, Command(argv, json.dumps(job).encode()))
+        return Reason("build-making", f"build {name} is being made: {self.builders.progress(name)}")
+
+    async def _choose(self, spec: WorkerSpec, pin: str) -> Choice:
+        known = gather(await asyncio.to_thread(self._config, spec), spec.args, await self._gpus(spec))
+        environment = await asyncio.to_thread(self._engines.environment, pin)
+        selection = select(spec, self._engines.pin(pin).version, known, catalog())
+        key = key_of(selection, catalog(), environment.name)
+        if key is None:
+            return Choice(selection, None, None)
+        found = await asyncio.to_thread(find_build, self._engines.cache, environment.name, key)
+        if found is not None:
+            self._builds[found.name] = found
+        return Choice(selection, key, found)
+
+    def _config(self, spec: WorkerSpec) -> Mapping[str, Any] | None:
+        return model_config(spec, self._demo, self._engines.cache)
+
+    async def known(self, spec: WorkerSpec) -> Known:
+        """All that is known about the worker before it starts."""
+        return gather(await asyncio.to_thread(self._config, spec), spec.args, await self._gpus(spec))
+
+    async def _gpus(self, spec: WorkerSpec) -> tuple[Gpu, ...] | None:
+        if not spec.gpus:
+            return None if _wants_cards(spec) else ()
+        try:
+            cards = await self._cards.cards()
+        except UnavailableError:
+            return None
+        found = [cards[index] for index in spec.gpus if index in cards and cards[index].sm is not None]
+        return tuple((card.sm or 0, card.total) for card in found) if len(found) == len(spec.gpus) else None
+
+    # --- a life -----------------------------------------------------------------------------------------------
+
+    async def load(self, workers: Iterable[str]) -> None:
+        """Remember what an earlier daemon started, before its lives are adopted."""
+        for worker in workers:
+            kept = from_json(await self._get(RUNNING + worker))
+            if kept is not None:
+                self._running[worker] = kept
+
+    def spawned(self, worker: str, incarnation: int) -> None:
+        """An incarnation runs with what was prepared."""
+        start = self._next.pop(worker, None)
+        if start is None:
+            self._running.pop(worker, None)
+            self._write(RUNNING + worker, None)
+            self._metrics.patches(worker, {}, ())
+            return
+        start = self._running[worker] = replace(start, incarnation=incarnation)
+        self._write(RUNNING + worker, start.to_json())
+        self._metrics.patches(worker, {name: note.verdict for name, note in start.patches.items()}, start.lost)
+        self._sink.emit("patches_summary", worker, incarnation=incarnation, **summary(start))
+        if start.lost:
+            self._sink.emit("patches_lost", worker, incarnation=incarnation, lost=list(start.lost))
+
+    def ready(self, worker: str, incarnation: int) -> None:
+        """It is proven: what it runs is what later starts are compared with, unless something was lost already."""
+        start = self.running(worker, incarnation)
+        if start is not None and not start.lost and self._good.get(worker) != incarnation:
+            self._good[worker] = incarnation
+            self._write(GOOD + worker, start.to_json())
+
+    def adopted(self, worker: str, incarnation: int) -> None:
+        """A life that an earlier daemon started goes on: its verdicts are shown again."""
+        if (start := self.running(worker, incarnation)) is not None:
+            self._metrics.patches(worker, {name: note.verdict for name, note in start.patches.items()}, start.lost)
+
+    def running(self, worker: str, incarnation: int) -> Start | None:
+        """What this incarnation was started with; None for a plain command, or where nothing is known."""
+        start = self._running.get(worker)
+        return start if start is not None and start.incarnation == incarnation else None
+
+    def build(self, name: str) -> Build | None:
+        """A build by its name; reads its manifest once."""
+        if name not in self._builds:
+            environment, _, key = name.rpartition("+")
+            found = find_build(self._engines.cache, environment, key)
+            if found is None:
+                return None
+            self._builds[name] = found
+        return self._builds[name]
+
+    async def _get(self, key: str) -> Any:
+        try:
+            return await self._meta.get(key)
+        except StoreReadError:
+            return None
+
+    def _write(self, key: str, value: Any) -> None:
+        task = asyncio.create_task(self._keep(key, value))
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+
+    async def _keep(self, key: str, value: Any) -> None:
+        try:
+            await self._meta.set(key, value)
+        except StoreReadError:  # the store tells of it; supervision goes on
+            return
+
+    async def close(self) -> None:
+        """End the builds, and wait for what is being written."""
+        await self.builders.close()
+        await asyncio.gather(*self._writes, return_exceptions=True)
+
+
+def verdicts(choice: Choice) -> dict[str, PatchNote]:
+    """What became of each implemented patch: the gate that shut it out, or what the build's plan came to."""
+    planned = choice.build.manifest.notes["patches"] if choice.build is not None else {}
+    found = {}
+    for name, ruling in choice.selection.resolution.rulings.items():
+        if ruling.gate is not None:
+            found[name] = PatchNote(str(ruling.gate), ruling.reason)
+        else:
+            note = planned.get(name, {"verdict": "unknown", "text": "its build is not made"})
+            found[name] = PatchNote(note["verdict"], note["text"])
+    return found
+
+
+def bearing(spec: WorkerSpec) -> list[str]:
+    """Ids that the worker cannot do without."""
+    return [name for name, entry in spec.patches.attribution.items() if entry.role is Role.LOAD_BEARING]
+
+
+def _wants_cards(spec: WorkerSpec) -> bool:
+    return spec.share_gpus or "CUDA_VISIBLE_DEVICES" in spec.env

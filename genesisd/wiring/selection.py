@@ -1,0 +1,108 @@
+"""Which patches a worker gets, from everything that is declared and known about it: before any file is looked at."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import genesisd
+from genesisd.attest import PLUGIN
+from genesisd.patches.build_key import build_key
+from genesisd.patches.candidate import candidate_warnings
+from genesisd.patches.compatibility import advice, blocked, conflict_sets
+from genesisd.patches.environ import environ_problems
+from genesisd.patches.facts import Known
+from genesisd.patches.known_bad import Bad, Start, known_bad
+from genesisd.patches.model import Patch
+from genesisd.patches.native import duplicates
+from genesisd.patches.parameters import BadValue
+from genesisd.patches.policy import PolicyPlan, apply_policy
+from genesisd.patches.resolve import Request, Resolution, resolve
+from genesisd.supervisor.spec import WorkerSpec
+from genesisd.versions import parse_version
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is to be applied, and what speaks against a start.
+
+    Attributes:
+        plan: what the policy made of the environment.
+        resolution: the verdict of the gates on each patch.
+        faults: why the worker may not start, each with what to do.
+        warnings: what a person should know.
+    """
+
+    plan: PolicyPlan
+    resolution: Resolution
+    faults: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The worker's environment."""
+        return self.plan.environ
+
+    @property
+    def patches(self) -> tuple[str, ...]:
+        """Ids to apply, in order; none for a worker that runs the plain pin."""
+        return self.resolution.selected
+
+
+def select(spec: WorkerSpec, version: str, known: Known, patches: Sequence[Patch]) -> Selection:
+    """What ``patches`` come to for one worker on one version of the engine."""
+    declared, program = spec.patches, genesisd.__version__
+    conflicts = conflict_sets(declared.lane, known, declared.waive)
+    plan = apply_policy(spec.env, declared.policy, declared.attribution, patches, program, conflicts)
+    request = Request(
+        version=parse_version(version),
+        environ=plan.environ,
+        program=program,
+        facts=known.facts,
+        allow_retired=frozenset(declared.allow_retired),
+        conflicts=conflicts,
+    )
+    resolution = resolve(patches, request)
+    start = Start(plan.environ, patches, resolution.selected, declared.extra_env)
+    bad = known_bad(version, known, start, declared.waive)
+    faults = (*_faults(spec, known, patches, resolution), *_told(bad, grave=True))
+    warnings = (
+        *plan.warnings,
+        *candidate_warnings(declared.attribution, known, resolution.selected),
+        *advice(declared.lane, resolution.selected, known),
+        *duplicates(version, resolution.selected),
+        *_told(bad, grave=False),
+    )
+    return Selection(plan, resolution, faults, tuple(dict.fromkeys(warnings)))
+
+
+def _faults(spec: WorkerSpec, known: Known, patches: Sequence[Patch], resolution: Resolution) -> Iterator[str]:
+    """What forbids the start, besides sets of flags that are known to be bad."""
+    for problem in environ_problems(spec.env, patches, spec.patches.extra_env):
+        if isinstance(problem, BadValue):
+            yield f"{problem.name}={problem.found!r} cannot be used: expected {problem.expected}"
+    for chain in resolution.broken:
+        yield f"{', '.join(chain.dependants)} stand on {chain.base}, which is not applied: {chain.why}"
+    for one in blocked(spec.patches.lane, resolution.selected, known, spec.patches.waive):
+        yield f"{one.text}; switch it off, or waive it by name (patches.waive: [{one.waive}])"
+
+
+def _told(found: Sequence[Bad], *, grave: bool) -> Iterator[str]:
+    for one in found:
+        if (one.severity == "error" and one.certain) is grave:
+            way_out = f"; {one.mend}, or waive it by name (patches.waive: [{one.id}])" if grave else f"; {one.mend}"
+            yield one.text + way_out
+
+
+def key_of(selection: Selection, patches: Sequence[Patch], environment: str) -> str | None:
+    """Address of the build; None for a worker that needs none."""
+    chosen = [patch for patch in patches if patch.id in selection.patches]
+    return build_key(environment, chosen, plugin_hash()) if chosen else None
+
+
+@cache
+def plugin_hash() -> str:
+    """Of the plugin that every build has a copy of."""
+    return hashlib.sha256(PLUGIN.read_bytes()).hexdigest()
