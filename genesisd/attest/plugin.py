@@ -161,6 +161,7 @@ class Definition:
         digests: of each form that may be alive: of an ``if`` and its ``else`` either may have run.
         basis: what it is written as; tells whether a patch changed it.
         wrappers: how many decorators may stand between the name and the function.
+        written: what the compiler calls the code, where that is not the name: ``<lambda>``.
         why: why its value cannot be foretold, if so.
     """
 
@@ -169,6 +170,7 @@ class Definition:
     digests: tuple[str, ...]
     basis: tuple[str, ...]
     wrappers: int = 0
+    written: str = ""
     why: str = ""
 
 
@@ -269,7 +271,8 @@ class Reading:
         codes = [one for one in code.co_consts if isinstance(one, types.CodeType) and one.co_name == "<lambda>"]
         digests = {digest_of(one) for one in codes if one.co_firstlineno == node.lineno}
         why = "" if len(digests) == 1 else "several lambdas stand on its line"
-        self._add(Definition(name, "function", tuple(digests) if not why else (), (ast.dump(node),), why=why), certain)
+        known, basis = tuple(digests) if not why else (), (ast.dump(node),)
+        self._add(Definition(name, "function", known, basis, written="<lambda>", why=why), certain)
 
     def _constant(self, name: str, node: Any, inside: str, certain: bool) -> None:
         value = _COMPUTED if isinstance(node, ast.AugAssign) else _folded(node.value)
@@ -287,13 +290,12 @@ class Reading:
     def _add(self, one: Definition, certain: bool) -> None:
         before = None if certain else self.found.get((one.name, one.kind))
         if before is not None:
-            one = Definition(
-                one.name,
-                one.kind,
-                tuple(dict.fromkeys(before.digests + one.digests)),
-                before.basis + one.basis,
-                max(before.wrappers, one.wrappers),
-                before.why or one.why,
+            one = replace(
+                one,
+                digests=tuple(dict.fromkeys(before.digests + one.digests)),
+                basis=before.basis + one.basis,
+                wrappers=max(before.wrappers, one.wrappers),
+                why=before.why or one.why,
             )
         self.found[one.name, one.kind] = one
 
@@ -444,7 +446,7 @@ class Change:
                 self._definition(one, key in known)
         outside = before is None or outline_of(before.code) != outline_of(after.code)
         if outside or whole:
-            self._item("", "module", digest_of(after.code), 0, self._of_module())
+            self._item(Definition("", "module", (), ()), digest_of(after.code), self._of_module())
 
     def everyone(self) -> list[str]:
         """Each patch of the file."""
@@ -460,11 +462,12 @@ class Change:
         if one.why:
             self.blind(one.name, one.why, patches, covered=True)
         for digest in one.digests:
-            self._item(one.name, one.kind, digest, one.wrappers, patches)
+            self._item(one, digest, patches)
 
-    def _item(self, name: str, kind: str, digest: str, wrappers: int, patches: list[str]) -> None:
-        where = {"path": self.path, "module": _module_of(self.path), "name": name}
-        self.items.append({"patches": patches, **where, "kind": kind, "wrappers": wrappers, "digest": digest})
+    def _item(self, one: Definition, digest: str, patches: list[str]) -> None:
+        where = {"path": self.path, "module": _module_of(self.path), "name": one.name, "kind": one.kind}
+        how: dict[str, Any] = {"wrappers": one.wrappers, **({"written": one.written} if one.written else {})}
+        self.items.append({"patches": patches, **where, **how, "digest": digest})
 
     def _patches(self, one: Definition, known: bool) -> list[str]:
         """Whose scopes are the definition or lie inside; for new ones, and constants, those around it."""
@@ -530,7 +533,10 @@ def find(module: types.ModuleType, item: dict[str, Any]) -> object:
             source = getattr(one, "src", None)
             if isinstance(source, str):
                 return Source(source)
-    return _function(thing, re.sub(r"\.f(get|set|del)$", "", name), wrappers).__code__
+    name = re.sub(r"\.f(get|set|del)$", "", name)
+    if "written" in item:
+        name = re.sub(r"[^.]+$", item["written"], name)
+    return _function(thing, name, wrappers).__code__
 
 
 class Source(str):
@@ -594,10 +600,9 @@ def _inside(thing: object) -> Iterator[object]:
 def _function(thing: object, name: str, wrappers: int) -> types.FunctionType:
     """The innermost that a decorator may hide; if none bears the name, what stands there instead of it."""
     layers = [one for one in _layers(thing, wrappers) if isinstance(one, types.FunctionType)]
-    last = name.rpartition(".")[2]
     for one in layers:
-        written = getattr(one.__code__, "co_qualname", one.__code__.co_name)
-        if written in {name, last, "<lambda>"} or written == f"{name.rpartition('.')[0]}.<lambda>":
+        qualified = getattr(one.__code__, "co_qualname", one.__qualname__)  # the code's own cannot be copied; 3.11 on
+        if qualified == name and one.__code__.co_name == name.rpartition(".")[2]:
             return one
     if not layers:
         raise AbsentError
