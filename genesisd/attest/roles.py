@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 
 class Role(StrEnum):
@@ -90,7 +91,7 @@ class _Flags:
 def _flags(args: Sequence[str]) -> _Flags:
     """Long and short flags alike, by name without dashes; the last one counts."""
     values: dict[str, str] = {}
-    for one, after in zip(args, [*args[1:], ""], strict=True):
+    for one, after in pairwise([*args, ""]):
         if not one.startswith("-"):
             continue
         name, has_value, value = one.lstrip("-").partition("=")
