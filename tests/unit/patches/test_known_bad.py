@@ -1,0 +1,167 @@
+"""Flag sets that are known to crash are found before the start: every row of the table, firing and not."""
+
+import json
+
+import pytest
+
+from genesisd.errors import ConfigError
+from genesisd.patches.facts import gather
+from genesisd.patches.flags import Flag
+from genesisd.patches.known_bad import Start, known_bad, load_known_bad
+from tests.unit.patches.made import patch
+
+MTP = ("--speculative-config", json.dumps({"method": "mtp", "num_speculative_tokens": 4}))
+GDN = {"architectures": ["Qwen3_5ForConditionalGeneration"], "text_config": {"linear_num_value_heads": 32}}
+DENSE = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3"}
+JAMBA = {"architectures": ["JambaForCausalLM"], "layers_block_type": ["mamba", "attention"]}
+GEMMA = {"architectures": ["Gemma4ForConditionalGeneration"], "model_type": "gemma4"}
+AWQ = {"architectures": ["X"], "quantization_config": {"quant_method": "awq"}}
+ROUND = {"architectures": ["X"], "quantization_config": {"quant_method": "auto-round"}}
+CARD = [(86, 24 << 30)]
+SIZED = ("--kv-cache-memory-bytes=8000000000",)
+APC = ("--enable-prefix-caching",)
+P65 = patch(id="P65", flag=Flag("P65_DOWNGRADE"))
+
+
+def ids(config, args, *, version="0.24.0", gpus=CARD, environ=(), on=(), extra=(), waive=()):
+    start = Start(dict(environ), [P65], on, extra)
+    found = known_bad(version, gather(config, args, gpus), start, waive)
+    return [(one.id, one.severity, one.certain) for one in found]
+
+
+ROWS = [
+    # row, what fires it, and what differs in one thing and does not
+    ("mtp-prefix-caching-gdn", "error", (GDN, (*MTP, *SIZED, *APC)), {}, [
+        (GDN, (*MTP, *SIZED), {}),
+        (GDN, (*APC, *SIZED), {}),
+        (JAMBA, (*MTP, *SIZED, *APC), {}),
+        (GDN, (*MTP, *SIZED, *APC), {"version": "0.26.0"}),
+        (GDN, (*MTP, *SIZED, *APC), {"on": ["PN346B"]}),
+        (GDN, (*MTP, *SIZED, *APC, "--no-enable-prefix-caching"), {}),
+    ]),
+    ("gemma4-data-parallel", "error", (GEMMA, ("-dp", "2")), {}, [
+        (GEMMA, ("-dp", "1"), {}),
+        (GEMMA, ("-tp", "2"), {}),
+        (GEMMA, (), {}),
+        (DENSE, ("--data-parallel-size=2",), {}),
+    ]),
+    ("gemma4-eplb", "error", (GEMMA, ("--enable-eplb",)), {}, [
+        (GEMMA, ("--no-enable-eplb",), {}),
+        (GEMMA, ("--enable-expert-parallel",), {}),
+        (DENSE, ("--enable-eplb",), {}),
+    ]),
+    ("mtp-kv-size-hybrid", "error", (GDN, MTP), {"version": "0.33.0"}, [
+        (GDN, (*MTP, *SIZED), {}),
+        (GDN, (*MTP, "--num-gpu-blocks-override=512"), {}),
+        (GDN, (*MTP, "--enforce-eager"), {}),
+        (GDN, (), {}),
+        (GDN, MTP, {"gpus": []}),
+        (GDN, MTP, {"on": ["PN367"]}),
+    ]),
+    ("mtp-kv-size", "warn", (DENSE, MTP), {}, [
+        (DENSE, (*MTP, *SIZED), {}),
+        (DENSE, ("--spec-method=ngram",), {}),
+        (DENSE, MTP, {"on": ["PN367"]}),
+    ]),
+    ("quantization-mismatch", "error", (AWQ, ("--quantization", "gptq")), {}, [
+        (AWQ, ("-q=awq",), {}),
+        (AWQ, ("-q=awq_marlin",), {}),
+        (AWQ, ("-q=humming",), {}),
+        (ROUND, ("-q=inc",), {}),
+        (ROUND, ("-q", "auto_round"), {}),
+        (AWQ, (), {}),
+        (DENSE, ("-q=fp8",), {}),
+        (None, ("-q=fp8",), {}),
+    ]),
+    ("phantom-env", "error", (DENSE, ()), {"environ": {"GENESIS_ENABLE_P65": "1"}}, [
+        (DENSE, (), {"environ": {"GENESIS_ENABLE_P65_DOWNGRADE": "1"}}),
+        (DENSE, (), {"environ": {"VLLM_X": "1"}}),
+        (DENSE, (), {"environ": {"GENESIS_OWN": "1"}, "extra": ["GENESIS_OWN"]}),
+    ]),
+]  # fmt: skip
+
+
+def test_every_row_of_the_table_is_tried():
+    """A row without a test could be one that never fires."""
+    assert [row[0] for row in ROWS] == [row.id for row in load_known_bad()]
+
+
+@pytest.mark.parametrize(("row", "severity", "given", "more"), [row[:4] for row in ROWS], ids=[row[0] for row in ROWS])
+def test_a_row_fires(row, severity, given, more):
+    """On what it describes, alone and with certainty; and not if it is waived."""
+    assert ids(*given, **more) == [(row, severity, True)]
+    assert ids(*given, **more, waive=[row]) == []
+
+
+@pytest.mark.parametrize(
+    ("config", "args", "more"),
+    [
+        pytest.param(config, args, given | more, id=f"{name}-{n}")
+        for name, _, _, given, others in ROWS
+        for n, (config, args, more) in enumerate(others)
+    ],
+)
+def test_a_row_is_silent_where_one_thing_differs(config, args, more):
+    """One circumstance less is no circumstance."""
+    assert ids(config, args, **more) == []
+
+
+@pytest.mark.parametrize(
+    ("config", "args", "more", "expected"),
+    [
+        (None, ("-dp", "2"), {}, ["gemma4-data-parallel"]),
+        (None, ("-dp", "1"), {}, []),
+        (None, (*MTP, *SIZED, *APC), {}, ["mtp-prefix-caching-gdn"]),
+        (GDN, ("--speculative-config.model=d", *SIZED, *APC), {}, ["mtp-prefix-caching-gdn"]),
+        (GDN, MTP, {"gpus": None}, ["mtp-kv-size-hybrid"]),
+        (GEMMA, ("--config", "f.yaml"), {}, ["gemma4-data-parallel", "gemma4-eplb", "mtp-kv-size"]),
+    ],
+)
+def test_what_cannot_be_told_is_a_warning(config, args, more, expected):
+    """Where nothing speaks against it and something is not known, the row warns and says what it lacks."""
+    assert ids(config, args, **more) == [(name, "warn", False) for name in expected]
+
+
+def test_a_finding_says_what_happens_and_how_to_mend_it():
+    """With what was found, where two things are compared."""
+    (found,) = known_bad("0.33.0", gather(AWQ, ["-q=gptq"], CARD), Start({}))
+    assert str(found) == (
+        "--quantization is gptq, and the checkpoint's config.json says awq: the engine would refuse to start "
+        "[quantization-mismatch]. Leave out --quantization (the engine reads config.json), or name the checkpoint's own "
+        "method."
+    )
+    (found,) = known_bad("0.33.0", gather({}, [], []), Start({"GENESIS_ENABLE_P65": "1"}, [P65]))
+    assert found.text.startswith("GENESIS_ENABLE_P65 (meant GENESIS_ENABLE_P65_DOWNGRADE?): no patch reads this key")
+
+
+GOOD = "rows:\n  - id: one\n    severity: warn\n    text: t\n    mend: m\n    versions: '<1'\n    when: {flags: {--x: true}}\n"
+WHEN = GOOD.replace("{flags: {--x: true}}", "%s")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "field", "problem"),
+    [
+        (WHEN % "{}", 2, "rows[0]", "'when' is empty"),
+        (GOOD + "    check: quantization\n", 2, "rows[0]", "exactly one of 'when' and 'check'"),
+        (WHEN % "{facts: {is_hybird: true}}", 7, "rows[0].when.facts", "did you mean is_hybrid?"),
+        (WHEN % "{facts: {is_hybrid: [[1]]}}", 7, "rows[0].when.facts", "is_hybrid cannot be"),
+        (WHEN % "{flags: {-x: true}}", 7, "rows[0].when.flags.-x", "pattern"),
+        (WHEN % "{flags: {--x: {get: 1}}}", 7, "rows[0].when.flags.--x", ""),
+        (WHEN % "{flag: {--x: true}}", 7, "rows[0].when.flag", "did you mean 'flags'?"),
+        (GOOD.replace("'<1'", "'<<1'"), 6, "rows[0].versions", "expected a version"),
+        (GOOD.replace("warn", "fatal"), 3, "rows[0].severity", "'error' or 'warn'"),
+        (GOOD + "    mended_by: [P999]\n", 8, "rows[0].mended_by[0]", "no patch 'P999'"),
+        (GOOD + "    mended_by: [p62]\n", 8, "rows[0].mended_by[0]", "is written 'P62' here"),
+        (GOOD + "    upstream: ['#1']\n", 8, "rows[0].upstream[0]", "pattern"),
+        (GOOD + GOOD.removeprefix("rows:\n"), 8, "rows[1].id", "'one' is used above already"),
+        (GOOD.replace("    mend: m\n", ""), 2, "rows[0].mend", "missing"),
+    ],
+)
+def test_a_table_with_a_slip_is_refused(tmp_path, text, line, field, problem):
+    """With its line: a row that is passed over protects nobody."""
+    path = tmp_path / "known_bad.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_known_bad(path)
+    assert (caught.value.fields["line"], caught.value.fields["field"]) == (line, field)
+    assert problem in caught.value.message
