@@ -30,7 +30,7 @@ def examine(packages: str, own: str, sources: list[str]) -> dict[str, object]:
         bytecode = importlib.util.cache_from_source(source)
         if _is_sound(Path(packages, bytecode), Path(packages, source)):
             sound.append(bytecode)
-        elif _compile(Path(packages, source), Path(own, bytecode)):
+        elif _compile(Path(packages, source), Path(own, bytecode), source):
             made.append(bytecode)
         else:
             without.append(source)
@@ -48,10 +48,11 @@ def _is_sound(bytecode: Path, source: Path) -> bool:
     return header == importlib.util.MAGIC_NUMBER + _CHECKED_HASH + wanted
 
 
-def _compile(source: Path, bytecode: Path) -> bool:
+def _compile(source: Path, bytecode: Path, name: str) -> bool:
+    """``name`` is the file's name in the code, until an import puts the true one there: so places leave no trace."""
     how = py_compile.PycInvalidationMode.CHECKED_HASH
     try:
-        py_compile.compile(str(source), str(bytecode), doraise=True, invalidation_mode=how)
+        py_compile.compile(str(source), str(bytecode), name, doraise=True, invalidation_mode=how)
     except py_compile.PyCompileError:
         return False
     return True

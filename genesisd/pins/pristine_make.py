@@ -127,6 +127,10 @@ def _hash(packages: Path, one: _Listed) -> PristineFile:
 
 def _ask(cache: Cache, environment: Environment, packages: Path, own: Path, sources: list[str], fd: int) -> Any:
     """Have the environment's Python look at its bytecode; what a killed builder made here goes first."""
+    for left in cache.pristines.glob(f".{environment.name}.json.*"):
+        left.unlink()
+    for left in cache.pristines.glob(f".trash-{own.name}-*"):
+        shutil.rmtree(left)
     atomic.discard(own)
     own.mkdir(parents=True)
     job = own / "job.json"

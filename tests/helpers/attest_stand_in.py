@@ -1,7 +1,8 @@
 """Answers ``prepare`` as the attestation plugin does, without knowing anything of code.
 
 STAND_IN_FAULT makes it fail in one way: ``fail``, ``silent``, ``chatter``, ``format``, ``no-bytecode``, ``timed-bytecode``,
-``write-through`` (into a file that the build shares) or ``litter``.
+``write-through`` (into a file that the build shares) or ``litter``. With STAND_IN_GATE, a folder, it puts a file
+``there`` into it and goes on once there is a file ``go``.
 """
 
 import hashlib
@@ -11,6 +12,7 @@ import os
 import platform
 import py_compile
 import sys
+import time
 from pathlib import Path
 
 FAULT = os.environ.get("STAND_IN_FAULT", "")
@@ -21,13 +23,14 @@ def register():
     sys.genesisd_attest_registered = True
 
 
-def _compile(path):
+def _compile(folder, name):
     if FAULT == "no-bytecode":
         return
     mode = py_compile.PycInvalidationMode.CHECKED_HASH
     if FAULT == "timed-bytecode":
         mode = py_compile.PycInvalidationMode.TIMESTAMP
-    py_compile.compile(path, importlib.util.cache_from_source(path), doraise=True, invalidation_mode=mode)
+    path = os.path.join(folder, name)  # noqa: PTH118 - as a string
+    py_compile.compile(path, importlib.util.cache_from_source(path), name, doraise=True, invalidation_mode=mode)
 
 
 def _item(job, patch, path, name):
@@ -39,7 +42,7 @@ def _item(job, patch, path, name):
 def prepare(job):
     for path in job["files"]:
         if path.endswith(".py"):
-            _compile(str(Path(job["build"], path)))
+            _compile(job["build"], path)
     if FAULT == "write-through":
         with Path(job["build"], "vllm/__init__.py").open("ab") as file:
             file.write(b"# written through a link\n")
@@ -53,6 +56,11 @@ def prepare(job):
 
 
 if __name__ == "__main__" and sys.argv[1:2] == ["prepare"]:
+    gate = os.environ.get("STAND_IN_GATE")
+    if gate:
+        Path(gate, "there").touch()
+        while not Path(gate, "go").exists():
+            time.sleep(0.01)
     if FAULT == "fail":
         sys.exit("stand-in: told to fail")
     answered = prepare(json.loads(Path(sys.argv[2]).read_text()))
