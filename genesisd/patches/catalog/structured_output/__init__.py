@@ -1,0 +1,1 @@
+"""Patches of structured output: grammars and what they let through."""
