@@ -142,7 +142,10 @@ def terminal_watch() -> Callable[[], bool]:
 def watch_children() -> None:
     """Wait for children by pidfd: the default watcher of Python 3.11 costs a thread a child. Later ones do so anyway."""
     if sys.version_info < (3, 12):
-        asyncio.set_child_watcher(asyncio.PidfdChildWatcher())
+        watcher = asyncio.PidfdChildWatcher()
+        # The policy attaches a watcher to loops that come later; without one, no child can be started at all.
+        watcher.attach_loop(asyncio.get_running_loop())
+        asyncio.set_child_watcher(watcher)
 
 
 if __name__ == "__main__":
