@@ -32,6 +32,8 @@ class Cause(StrEnum):
     """The plugin reported, and left something out."""
     SILENT = "silent"
     """No report came in time."""
+    FILE = "file"
+    """A file of the build is not the one that was built."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from genesisd.attest.engagement import Engagement, Use, engagements
 from genesisd.attest.expected import Expectation, read_expectation
 from genesisd.attest.folder import Shelf, read_folder
 from genesisd.attest.judge import judge
-from genesisd.attest.model import Attestation, Process, State
+from genesisd.attest.model import Attestation, Cause, Finding, Process, State
 from genesisd.attest.roles import wanted_roles
 from genesisd.control.views import BuildView
 from genesisd.errors import GenesisError
 from genesisd.identity import read_proc, stat_fields
 from genesisd.patches.spec import Role
 from genesisd.pins.build_manifest import Build
+from genesisd.pins.build_verify import BuildFault, verify_build
 from genesisd.probes.model import Outcome, Verdict
 from genesisd.supervisor.ports import EventSink, Life, Runner
 from genesisd.supervisor.spec import WorkerSpec
@@ -82,6 +83,7 @@ class Attestations:
         self._expected: dict[str, Expectation] = {}
         self._answered: dict[tuple[str, int], int] = {}
         self._shown: dict[str, tuple[int, BuildView]] = {}
+        self._damage: dict[str, tuple[int, tuple[BuildFault, ...]]] = {}
 
     def attester(self, life: Life) -> LifeAttester | None:
         """For the probes of a life; None where nothing can be attested."""
@@ -122,7 +124,16 @@ class Attestations:
         shelf, processes = await asyncio.to_thread(_see, self._folder(life.worker), pids)
         leader, wanted = life.leader.pid, wanted_roles(spec.args)
         found = judge(self._expectation(build), shelf.reports, processes, wanted, leader, overdue=overdue)
+        found = with_files(found, await self._files(life, build))
         return Look(start, found, self._uses(life, build, shelf), shelf.faults)
+
+    async def _files(self, life: Life, build: Build) -> tuple[BuildFault, ...]:
+        """What is wrong with the build's files; looked for once a life, since that reads some megabytes."""
+        kept = self._damage.get(life.worker)
+        if kept is None or kept[0] != life.incarnation:
+            found = await asyncio.to_thread(verify_build, build, self._patched.cache)
+            kept = self._damage[life.worker] = (life.incarnation, found)
+        return kept[1]
 
     def note(self, life: Life, look: Look) -> None:
         """Remember and tell what a look came to."""
@@ -163,6 +174,14 @@ class Attestations:
             root = str(build.path.resolve())
             self._expected[build.name] = read_expectation(build.name, root, build.attest)
         return self._expected[build.name]
+
+
+def with_files(found: Attestation, faults: Sequence[BuildFault]) -> Attestation:
+    """The same, refused for each file that is not as it was built: what runs may be right, and the next start not."""
+    if not faults:
+        return found
+    findings = [Finding(Cause.FILE, None, "", fault.path, f"the build's file {fault}") for fault in faults]
+    return replace(found, state=State.REFUSED, findings=(*found.findings, *findings))
 
 
 class LifeAttester:

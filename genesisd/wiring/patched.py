@@ -84,6 +84,11 @@ class Patched:
         self._builds: dict[str, Build] = {}
         self._good: dict[str, int] = {}
 
+    @property
+    def cache(self) -> Path:
+        """Where builds are."""
+        return self._engines.cache
+
     # --- before a spawn ---------------------------------------------------------------------------------------
 
     def gate(self) -> Gate:
