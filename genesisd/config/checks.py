@@ -193,7 +193,7 @@ def _flags(sources: Sources, workers: Workers) -> Iterator[ConfigError]:
 def _patches(sources: Sources, workers: Workers) -> Iterator[ConfigError]:
     for name, spec in workers.items():
         for at, text in name_problems(spec.patches):
-            yield sources.fault(name, ("patches", *at), text)
+            yield sources.fault(name, at, text)
 
 
 def pin_ids(document: Document) -> list[str]:

@@ -15,7 +15,7 @@ from genesisd.yamlfile import Location
 
 
 def name_problems(spec: PatchesSpec) -> Iterator[tuple[Location, str]]:
-    """Where in ``spec`` a name is unknown, and what was likely meant."""
+    """Where in a worker a name is unknown, and what was likely meant."""
     if not (spec.attribution or spec.allow_retired or spec.waive or spec.lane):
         return
     register = _register()
@@ -23,11 +23,11 @@ def name_problems(spec: PatchesSpec) -> Iterator[tuple[Location, str]]:
         yield finding.at, finding.text
     table = load_compatibility()
     if spec.lane is not None and spec.lane not in table.lanes:
-        yield ("lane",), f"no lane {spec.lane!r}; {_near(spec.lane, [*table.lanes])}"
+        yield ("patches", "lane"), f"no lane {spec.lane!r}; {_near(spec.lane, [*table.lanes])}"
     findings = [*(row.id for row in load_known_bad()), *(one.name for one in table.conflicts)]
     for n, name in enumerate(spec.waive):
         if name not in findings and name not in register.records:
-            yield ("waive", n), f"{name!r} is no finding that could be waived; {_near(name, findings)}"
+            yield ("patches", "waive", n), f"{name!r} is no finding that could be waived; {_near(name, findings)}"
 
 
 def _near(name: str, known: list[str]) -> str:

@@ -25,7 +25,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing about a worker's ``patches``: where below it, and what to do."""
+    """One thing about a worker: where in it, and what to do."""
 
     severity: Severity
     at: Location
@@ -36,22 +36,27 @@ def lint(spec: PatchesSpec, environ: Mapping[str, str], patches: Sequence[Patch]
     """Whether roles agree with what is switched on; ids are ``unknown_ids``' affair."""
     found: list[Finding] = []
     on = on_with_roles(spec.attribution, environ, patches, program)
-    for name, role in on.items():
-        found += _of_one_on(name, role, spec)
+    for name, (role, by) in on.items():
+        found += _of_one_on(name, role, by)
+    known = {patch.id for patch in patches}
     for name, entry in spec.attribution.items():
-        if name not in on and entry.role is Role.LOAD_BEARING and any(patch.id == name for patch in patches):
-            text = "load_bearing, and not switched on: switch it on, or say why it is not needed here"
-            found.append(Finding(Severity.ERROR, ("attribution", name, "role"), text))
+        if name in known and name not in on and entry.role is Role.LOAD_BEARING:
+            text = f"{name} is load_bearing, and not switched on: switch it on, or give it another role"
+            found.append(Finding(Severity.ERROR, _role(name), text))
     return tuple(found)
 
 
-def _of_one_on(name: str, role: Role, spec: PatchesSpec) -> Iterator[Finding]:
+def _of_one_on(name: str, role: Role, by: str) -> Iterator[Finding]:
     if role is Role.UNKNOWN:
-        at: Location = ("attribution", name) if name in spec.attribution else ("attribution",)
-        yield Finding(Severity.WARN, at, f"{name} is switched on and nobody says why: give it a role")
+        at: Location = ("env", by) if by else ("patches", "attribution")
+        yield Finding(Severity.WARN, at, f"{name} is switched on and nobody says why: give it a role in attribution")
     elif role is Role.SUSPECTED_REGRESSION:
         text = f"{name} is suspected of a regression, and switched on: switch it off, or give it another role"
-        yield Finding(Severity.ERROR, ("attribution", name, "role"), text)
+        yield Finding(Severity.ERROR, _role(name), text)
+
+
+def _role(name: str) -> Location:
+    return ("patches", "attribution", name, "role")
 
 
 def unknown_ids(spec: PatchesSpec, find: Callable[[str], str | None], ids: Collection[str]) -> Iterator[Finding]:
@@ -74,20 +79,20 @@ def unknown_ids(spec: PatchesSpec, find: Callable[[str], str | None], ids: Colle
 
 def _ids(spec: PatchesSpec) -> Iterator[tuple[Location, str]]:
     for name in spec.attribution:
-        yield ("attribution", name), name
+        yield ("patches", "attribution", name), name
     for n, name in enumerate(spec.allow_retired):
-        yield ("allow_retired", n), name
+        yield ("patches", "allow_retired", n), name
 
 
 def on_with_roles(
     attribution: Mapping[str, Attribution], environ: Mapping[str, str], patches: Sequence[Patch], program: str
-) -> dict[str, Role]:
-    """Every patch that is on, by id, with the role that is declared for it."""
+) -> dict[str, tuple[Role, str]]:
+    """Every patch that is on, by id, with the role that is declared for it and the key that switches it on."""
     found = {}
     for patch in sorted(patches, key=lambda patch: patch.id):
         reading = read_switch(patch, patches, environ, program)
         if is_on(patch, reading):
-            found[patch.id] = role_of(patch, patches, attribution, reading.by)
+            found[patch.id] = (role_of(patch, patches, attribution, reading.by), reading.by)
     return found
 
 
