@@ -11,6 +11,8 @@ _WHERE = {
     "explain": "explaining:explain",
     "plan": "planning:plan",
     "check": "checking:check",
+    "build": "building:build",
+    "verify": "verifying:verify",
     "export": "exporting:export",
     "docs": "documents:docs",
     "new": "beginning:new",

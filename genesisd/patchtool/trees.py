@@ -94,10 +94,15 @@ def pin_of(session: Session, where: Where) -> tuple[PinSpec, Path]:
     pins, cache = where.pins and Path(where.pins), where.cache and Path(where.cache).expanduser()
     if not pins or not cache:
         config = configuration(session, where.config)
-        pins, cache = pins or config.pins, cache or config.paths.cache_dir
-    if pins is None:
-        raise usage("the configuration names no pins file", "say --pins FILE")
+        pins, cache = pins or pins_file(config), cache or config.paths.cache_dir
     return find_pin(load_pins(pins), where.pin or ""), cache
+
+
+def pins_file(config: Config) -> Path:
+    """The pins file of a configuration; raises ControlError where it names none."""
+    if config.pins is None:
+        raise usage("the configuration names no pins file", "say --pins FILE")
+    return config.pins
 
 
 def configuration(session: Session, file: str | None) -> Config:
