@@ -54,6 +54,7 @@ class BadSet(SpecModel):
     text: Text
     """What happens."""
     mend: Text
+    """What to do, in the imperative, without a full stop."""
     mended_by: tuple[str, ...] = ()
     """Patches any one of which takes the danger away."""
 
@@ -83,7 +84,7 @@ class Bad:
     certain: bool = True
 
     def __str__(self) -> str:
-        return f"{self.text} [{self.id}]. {self.mend}"
+        return f"{self.text}; {self.mend} [{self.id}]"
 
 
 @dataclass(frozen=True, slots=True)

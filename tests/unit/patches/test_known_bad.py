@@ -126,9 +126,9 @@ def test_a_finding_says_what_happens_and_how_to_mend_it():
     """With what was found, where two things are compared."""
     (found,) = known_bad("0.33.0", gather(AWQ, ["-q=gptq"], CARD), Start({}))
     assert str(found) == (
-        "--quantization is gptq, and the checkpoint's config.json says awq: the engine would refuse to start "
-        "[quantization-mismatch]. Leave out --quantization (the engine reads config.json), or name the checkpoint's own "
-        "method."
+        "--quantization is gptq, and the checkpoint's config.json says awq: the engine would refuse to start; "
+        "leave out --quantization (the engine reads config.json), or name the checkpoint's own method "
+        "[quantization-mismatch]"
     )
     (found,) = known_bad("0.33.0", gather({}, [], []), Start({"GENESIS_ENABLE_P65": "1"}, [P65]))
     assert found.text.startswith("GENESIS_ENABLE_P65 (meant GENESIS_ENABLE_P65_DOWNGRADE?): no patch reads this key")
