@@ -87,6 +87,7 @@ def read(text: str) -> Source:
     return Source(tuple(_definitions(tree, _Lines(text))))
 
 
+@lru_cache(maxsize=128)
 def compiler_fault(text: str) -> str | None:
     """What only the compiler finds wrong with a file that parses (a return outside a function), or None."""
     try:
@@ -139,15 +140,21 @@ def _definitions(tree: ast.Module, lines: _Lines) -> list[Definition]:
     waiting: list[tuple[ast.AST, str]] = [(tree, "")]
     while waiting:
         node, prefix = waiting.pop()
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                continue
+        for child in _blocks(node):
             inner = prefix
             if isinstance(child, _HAS_SCOPE):
                 found.append(_definition(child, prefix, lines))
                 inner = found[-1].name + ("." if isinstance(child, ast.ClassDef) else ".<locals>.")
             waiting.append((child, inner))
     return sorted(found, key=lambda d: (d.span.start, -d.span.end))
+
+
+def _blocks(node: ast.AST) -> Iterator[ast.AST]:
+    """What ``node`` holds that can hold definitions: statements, handlers and cases, which all stand in such lists."""
+    for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+        inside = getattr(node, name, None)
+        if isinstance(inside, list):  # the body of a lambda is an expression
+            yield from inside
 
 
 def _definition(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, prefix: str, lines: _Lines) -> Definition:
