@@ -108,11 +108,31 @@ def test_comments_at_the_end_belong_by_their_indentation():
     }
 
 
-@pytest.mark.parametrize("nested", ["if x:\n", "try:\n", "with x:\n", "for x in y:\n", "match x:\n    case 1:\n    "])
+NESTS = [
+    "if x:\n",
+    "if x: pass\nelif y:\n",
+    "if x: pass\nelse:\n",
+    "try:\n",
+    "try: pass\nexcept E:\n",
+    "try: pass\nexcept* E:\n",
+    "try: pass\nexcept E: pass\nelse:\n",
+    "try: pass\nfinally:\n",
+    "with x:\n",
+    "async def g():\n  async with x:\n",
+    "for x in y:\n",
+    "for x in y: pass\nelse:\n",
+    "while x:\n",
+    "while x: pass\nelse:\n",
+    "match x:\n    case 1:\n    ",
+]
+
+
+@pytest.mark.parametrize("nested", NESTS)
 def test_definitions_inside_statements_are_found(nested):
-    """A definition under a condition is one all the same."""
+    """A definition under a condition is one all the same, in each block that a statement can have."""
     tail = "\nexcept E: pass\n" if nested == "try:\n" else "\n"
-    assert list(parts(f"{nested}    def f(): pass{tail}")) == ["f"]
+    name = "g.<locals>.f" if "def g" in nested else "f"
+    assert list(parts(f"{nested}    def f(): pass{tail}"))[-1] == name
 
 
 @pytest.mark.parametrize("text", ["def f(:\n", "x = 'a\n", "if 1:\nx\n", "x = 1\0\n", "\ufeff\ufeffx = 1\n"])
