@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from genesisd.attest.errors import AttestError
@@ -20,6 +20,7 @@ class Item:
     Attributes:
         patches: ids of the patches that made it so.
         digests: any of them will do: an ``if`` may have chosen between forms.
+        optional: it may be absent: an ``if`` may have left it out.
     """
 
     module: str
@@ -27,6 +28,7 @@ class Item:
     kind: str
     patches: tuple[str, ...]
     digests: frozenset[str]
+    optional: bool = False
 
     @property
     def key(self) -> Key:
@@ -104,14 +106,15 @@ def check_format(found: object) -> None:
 
 def _item(one: Mapping[str, Any]) -> Item:
     names = (str(one["module"]), str(one["name"]), str(one["kind"]))
-    return Item(*names, tuple(map(str, one["patches"])), frozenset({str(one["digest"])}))
+    patches, digests = tuple(map(str, one["patches"])), frozenset({str(one["digest"])})
+    return Item(*names, patches, digests, bool(one.get("optional", False)))
 
 
 def _merged(before: Item | None, item: Item) -> Item:
     if before is None:
         return item
     patches = tuple(sorted({*before.patches, *item.patches}))
-    return Item(item.module, item.name, item.kind, patches, before.digests | item.digests)
+    return replace(item, patches=patches, digests=before.digests | item.digests)
 
 
 def _blind(one: Mapping[str, Any]) -> Blind:

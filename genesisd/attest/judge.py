@@ -133,7 +133,7 @@ def _wrong(expected: Expectation, item: Item, seen: Sighting | None, report: Rep
     if seen.origin and not expected.holds(seen.origin):
         comes = "comes" if seen.state != "not_loaded" else "would come"
         return Cause.ORIGIN, f"{comes} from {seen.origin}, which is not in the build"
-    if seen.state == "missing":
+    if seen.state == "missing" and not item.optional:
         return Cause.MISSING, f"is not there, or is no {item.kind.replace('_', ' ')}{note}"
     if seen.state == "live" and seen.digest not in item.digests:
         return Cause.DIGEST, _OTHERWISE.get(item.kind, "is not the code of the build") + note

@@ -162,6 +162,7 @@ class Definition:
         basis: what it is written as; tells whether a patch changed it.
         wrappers: how many decorators may stand between the name and the function.
         written: what the compiler calls the code, where that is not the name: ``<lambda>``.
+        optional: it may be absent: it stands where not every machine comes by.
         why: why its value cannot be foretold, if so.
     """
 
@@ -171,6 +172,7 @@ class Definition:
     basis: tuple[str, ...]
     wrappers: int = 0
     written: str = ""
+    optional: bool = False
     why: str = ""
 
 
@@ -192,7 +194,10 @@ class Reading:
         self.found: dict[tuple[str, str], Definition] = {}
         self._imports = dict(_imported(self.tree))
         self._rebound = set(_rebound(self.tree))
+        self._bound: dict[str, set[str]] = {}
+        self._enums: set[str] = set()
         self._block(self.tree.body, self.code, "", 0, certain=True)
+        self.found = {key: self._settled(one) for key, one in self.found.items()}
 
     def _block(
         self, body: Sequence[ast.stmt], code: types.CodeType, inside: str, wrappers: int, *, certain: bool
@@ -207,9 +212,28 @@ class Reading:
             elif isinstance(one, _BLOCKS) and not _for_types_only(one):
                 for part in _parts(one):
                     self._block(part, code, inside, wrappers, certain=certain and isinstance(one, ast.With))
+            for name in _otherwise_bound(one):
+                self._bind(inside + name, "other", certain)
+
+    def _bind(self, name: str, how: str, certain: bool) -> None:
+        """Note by what a name is bound; what is bound for sure makes what was bound before forgotten."""
+        self._bound[name] = {how} if certain else {*self._bound.get(name, ()), how}
+
+    def _settled(self, one: Definition) -> Definition:
+        """Where an import, a loop or another kind of thing may have taken the name, nothing can be foretold."""
+        name = _plain(one.name)
+        ways = self._bound.get(name, set())
+        parts = name.split(".")
+        around = {way for i in range(1, len(parts)) for way in self._bound.get(".".join(parts[:i]), ())}
+        if len(ways) > 1 or "other" in ways | around:
+            return replace(one, digests=(), why=one.why or "what is bound to its name depends on the machine")
+        return one
 
     def _class(self, node: ast.ClassDef, code: types.CodeType, inside: str, wrappers: int, certain: bool) -> None:
         body = _nested(code, node.name, _first_line(node))
+        self._bind(inside + node.name, "class", certain)
+        if any(re.search(r"(Enum|Flag)$", _dotted(one)) for one in node.bases):
+            self._enums.add(f"{inside}{node.name}.")
         if body is not None:
             self._block(node.body, body, f"{inside}{node.name}.", wrappers + len(node.decorator_list), certain=certain)
 
@@ -226,6 +250,7 @@ class Reading:
         body = _nested(code, node.name, _first_line(node))
         if body is None or "overload" in last:
             return
+        self._bind(inside + node.name, "function", certain)
         wrappers += sum(one not in _BARE for one in last)
         name, digest, basis = inside + node.name, digest_of(body), ast.dump(node)
         accessor = next((_ACCESSORS[one] for one in last if one in _ACCESSORS), None)
@@ -260,7 +285,7 @@ class Reading:
 
     def _name(self, name: str, node: Any, code: types.CodeType, inside: str, certain: bool) -> None:
         before = self.found.get((name, "function"))
-        if before is not None:  # f = wrap(f)
+        if before is not None and name.rpartition(".")[2] in _names_in(node.value):  # f = wrap(f)
             self.found[name, "function"] = replace(before, wrappers=before.wrappers + 1)
         elif isinstance(node.value, ast.Lambda):
             self._lambda(name, node.value, code, certain)
@@ -271,16 +296,18 @@ class Reading:
         codes = [one for one in code.co_consts if isinstance(one, types.CodeType) and one.co_name == "<lambda>"]
         digests = {digest_of(one) for one in codes if one.co_firstlineno == node.lineno}
         why = "" if len(digests) == 1 else "several lambdas stand on its line"
+        self._bind(name, "function", certain)
         known, basis = tuple(digests) if not why else (), (ast.dump(node),)
         self._add(Definition(name, "function", known, basis, written="<lambda>", why=why), certain)
 
     def _constant(self, name: str, node: Any, inside: str, certain: bool) -> None:
         value = _COMPUTED if isinstance(node, ast.AugAssign) else _folded(node.value)
         basis = (ast.dump(node.value),)
+        self._bind(name, "other" if value is _COMPUTED and not certain else "constant", certain)
         if value is _COMPUTED and _is_container(node.value):
             return  # it is there to be changed; how it begins is part of the module's code
         why = ""
-        if value is _COMPUTED:
+        if value is _COMPUTED or (inside in self._enums and isinstance(value, tuple)):
             why = "its value is computed when the module is loaded"
         elif name.rpartition(".")[2] in self._rebound:
             why = "functions of its file assign to it"
@@ -288,12 +315,14 @@ class Reading:
         self._add(Definition(name, _kind_of_constant(inside), digests, basis, why=why), certain)
 
     def _add(self, one: Definition, certain: bool) -> None:
+        one = replace(one, optional=not certain)
         before = None if certain else self.found.get((one.name, one.kind))
         if before is not None:
             one = replace(
                 one,
                 digests=tuple(dict.fromkeys(before.digests + one.digests)),
                 basis=before.basis + one.basis,
+                optional=before.optional and one.optional,
                 wrappers=max(before.wrappers, one.wrappers),
                 why=before.why or one.why,
             )
@@ -303,6 +332,35 @@ class Reading:
         first, _, _ = decorator.partition(".")
         origin = self._imports.get(first, first)
         return decorator.rpartition(".")[2] == "jit" and ("triton" in origin or "gluon" in origin)
+
+
+def _plain(name: str) -> str:
+    """The name as the source has it."""
+    return re.sub(r"\.(fget|fset|fdel|__defaults__|__kwdefaults__)$", "", name)
+
+
+def _names_in(node: ast.expr) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def _otherwise_bound(node: ast.stmt) -> Iterator[str]:
+    """Names that a statement binds itself, other than to a definition or by a plain assignment."""
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield from (one.asname or one.name.partition(".")[0] for one in node.names)
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = [one for one in node.targets if not isinstance(one, ast.Name)]
+    elif isinstance(node, (ast.For, ast.AsyncFor)):
+        targets = [node.target]
+    elif isinstance(node, (ast.With, ast.AsyncWith)):
+        targets = [one.optional_vars for one in node.items if one.optional_vars is not None]
+    elif isinstance(node, ast.Delete):
+        targets = node.targets
+    for target in targets:
+        yield from (
+            one.id for one in ast.walk(target) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)
+        )
+    yield from (one.name for one in getattr(node, "handlers", ()) if one.name)
 
 
 def _kind_of_constant(inside: str) -> str:
@@ -447,6 +505,9 @@ class Change:
         outside = before is None or outline_of(before.code) != outline_of(after.code)
         if outside or whole:
             self._item(Definition("", "module", (), ()), digest_of(after.code), self._of_module())
+        told = {patch for one in (*self.items, *self.unattestable) for patch in one["patches"]}
+        if silent := [patch for patch in self.everyone() if patch not in told]:
+            self.blind("", "nothing that it changed is compiled", silent, covered=True)
 
     def everyone(self) -> list[str]:
         """Each patch of the file."""
@@ -466,12 +527,14 @@ class Change:
 
     def _item(self, one: Definition, digest: str, patches: list[str]) -> None:
         where = {"path": self.path, "module": _module_of(self.path), "name": one.name, "kind": one.kind}
-        how: dict[str, Any] = {"wrappers": one.wrappers, **({"written": one.written} if one.written else {})}
+        how: dict[str, Any] = {"wrappers": one.wrappers, "optional": one.optional}
+        if one.written:
+            how["written"] = one.written
         self.items.append({"patches": patches, **where, **how, "digest": digest})
 
     def _patches(self, one: Definition, known: bool) -> list[str]:
         """Whose scopes are the definition or lie inside; for new ones, and constants, those around it."""
-        name = re.sub(r"\.(fget|fset|fdel|__defaults__|__kwdefaults__)$", "", one.name)
+        name = _plain(one.name)
         own = self._where(lambda scope: scope == name or scope.startswith(f"{name}."))
         holder = name.rpartition(".")[0]
         around = self._where(lambda scope: scope == holder)
@@ -586,8 +649,10 @@ def _inside(thing: object) -> Iterator[object]:
             inner = getattr(thing, name, None)
         except Exception:  # noqa: BLE001, S112 - a stranger's descriptor; there is nothing in there for us
             continue
-        if callable(inner):
+        if inner is not None:  # a kernel is not even callable
             yield inner
+    if not isinstance(thing, (types.FunctionType, type, types.ModuleType)):
+        yield from [one for one in getattr(thing, "__dict__", {}).values() if isinstance(one, types.FunctionType)]
     for cell in getattr(thing, "__closure__", None) or ():
         try:
             content = cell.cell_contents
@@ -615,14 +680,15 @@ def _value(owner: Any, name: str) -> object:
         members = getattr(owner, "__members__", None)
         if members is not None and name in members:
             return members[name].value
+        bound = vars(owner).get(name)
         for table in ("__pydantic_fields__", "__dataclass_fields__"):
             one = vars(owner).get(table, {}).get(name)
-            if one is not None:
+            if one is not None and (bound is None or isinstance(bound, types.MemberDescriptorType)):
                 return one.default
         fields = getattr(owner, "_field_defaults", {})
         if name in fields:
             return fields[name]
-        names, defaults = vars(owner).get("__struct_fields__", ()), vars(owner).get("__struct_defaults__", ())
+        names, defaults = getattr(owner, "__struct_fields__", ()), getattr(owner, "__struct_defaults__", ())
         if name in names and len(names) - names.index(name) <= len(defaults):
             return defaults[names.index(name) - len(names)]
     return _member(owner, name)

@@ -136,11 +136,17 @@ class Kernel:
         self.src = text[re.search(r"^def", text, re.M).start():]
 
 def jit(fn): return Kernel(fn)
+
+class Tuner:
+    def __init__(self, fn): self.fn = fn
+
+def autotune(**configs): return Tuner
 """
 KERNEL = """
 from vllm import triton
 
 if True:
+    {}
     @triton.jit
     def k(x_ptr, n: int):
         '''Adds.
@@ -150,12 +156,15 @@ if True:
 """
 
 
-def test_source_of_a_kernel(tmp_path: Path):
+@pytest.mark.parametrize("above", ["", "@triton.autotune(n=1)"])
+def test_source_of_a_kernel(above: str, tmp_path: Path):
     """A kernel is known by the source that is compiled from it, not by the Python function of its name."""
     path, files = "vllm/ops.py", {"vllm/triton.py": TRITON}
-    build = Build(tmp_path, {**files, path: KERNEL.format(1)}, {path: KERNEL.format(2)}, {"P1": [[path, "k"]]})
+    build = Build(
+        tmp_path, {**files, path: KERNEL.format(above, 1)}, {path: KERNEL.format(above, 2)}, {"P1": [[path, "k"]]}
+    )
     assert build.names("P1") == {("k", "triton")}
-    swap = "m.k.src = m.k.src.replace('2', '3')"
+    swap = "k = getattr(m.k, 'fn') if type(m.k).__name__ == 'Tuner' else m.k; k.src = k.src.replace('2', '3')"
     first, second = build.reports("import vllm.ops as m", swap)
     assert build.judge(first).state is State.ATTESTED, build.judge(first).summary
     assert "vllm.ops.k is not the code of the build" in build.judge(second).summary
@@ -164,7 +173,7 @@ def test_source_of_a_kernel(tmp_path: Path):
 def test_kernel_where_triton_is_absent(tmp_path: Path):
     """On a machine without Triton the decorator leaves a plain function; its code is compared then."""
     path, files = "vllm/ops.py", {"vllm/triton.py": "def jit(fn): return fn\n"}
-    build = Build(tmp_path, {**files, path: KERNEL.format(1)}, {path: KERNEL.format(2)}, {"P1": [[path, "k"]]})
+    build = Build(tmp_path, {**files, path: KERNEL.format("", 1)}, {path: KERNEL.format("", 2)}, {"P1": [[path, "k"]]})
     first, second = build.reports("import vllm.ops as m", "m.k = lambda x, n: 1")
     assert build.judge(first).state is State.ATTESTED
     assert build.judge(second).state is State.REFUSED
