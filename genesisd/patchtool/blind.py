@@ -11,14 +11,15 @@ from genesisd.patches.model import Patch
 from genesisd.patches.outcome import Applied
 from genesisd.patches.reading import read_texts
 from genesisd.patches.stack import plan_all
-from genesisd.patchtool.checking import look, together
+from genesisd.patchtool.checking import together
+from genesisd.patchtool.preflight import Check
 from genesisd.patchtool.tool import Tool
 from genesisd.patchtool.trees import Tree
 
 
-def blind_spots(tool: Tool, tree: Tree) -> dict[tuple[str, str], str]:
+def blind_spots(tool: Tool, tree: Tree, checks: tuple[Check, ...]) -> dict[tuple[str, str], str]:
     """By patch and name (empty: the module), why it cannot be attested; all that apply together are looked at."""
-    chosen = together(tool, look(tool, tree)[0])
+    chosen = together(tool, checks)
     plan = plan_all(read_texts(tree.root, chosen), chosen)
     done = [patch for patch in chosen if isinstance(plan.outcomes[patch.id], Applied)]
     with tempfile.TemporaryDirectory(prefix="genesis-") as folder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from genesisd.patchtool import documents
 from genesisd.patchtool.blind import blind_spots
 from genesisd.patchtool.cases import cases, releases
 from genesisd.patchtool.checking import look
+from genesisd.patchtool.preflight import Check
 from genesisd.patchtool.tool import Tool
 from genesisd.patchtool.trees import Tree
 from genesisd.pins.trees import fetch_tree, find_tree
@@ -37,6 +38,7 @@ class Evidence:
     tool: Tool
     cache: Path
     fetch: bool = False
+    _looks: dict[str, tuple[tuple[Check, ...], dict[str, str]]] = field(default_factory=dict)
 
     @cached_property
     def trees(self) -> tuple[list[Tree], list[str]]:
@@ -54,6 +56,12 @@ class Evidence:
             else:
                 found.append(Tree(root, parse_version(version), version))
         return found, missing
+
+    def look(self, tree: Tree) -> tuple[tuple[Check, ...], dict[str, str]]:
+        """The catalog on a tree; several checks ask, and it takes a second."""
+        if tree.name not in self._looks:
+            self._looks[tree.name] = look(self.tool, tree)
+        return self._looks[tree.name]
 
     @property
     def with_edits(self) -> list[Patch]:
@@ -90,9 +98,12 @@ def _differences(patch: Patch, record: PatchRecord) -> Iterator[str]:
     ):
         if have != told:
             yield f"its {word} is {have}, and {told or 'not given'} in the register"
-    flags = {stem(flag) for flag in (record.flag, *record.flag_aliases) if flag}
-    if patch.flag is not None and patch.flag.name not in flags:
-        yield f"its flag {ENABLE[0]}{patch.flag.name} is not in the register"
+    registered = {stem(flag) for flag in (record.flag, *record.flag_aliases) if flag}
+    names = {patch.flag.name, *(alias.name for alias in patch.flag.aliases)} if patch.flag else set()
+    for name in sorted(names - registered):
+        yield f"its flag {ENABLE[0]}{name} is not in the register"
+    for name in sorted(registered - names):
+        yield f"{ENABLE[0]}{name} does not switch it, and does by the register"
 
 
 def behaviour_cases(evidence: Evidence) -> Iterator[str]:
@@ -110,7 +121,7 @@ def anchors(evidence: Evidence) -> Iterator[str]:
     trees, missing = evidence.trees
     yield from missing
     for tree in trees:
-        checks, apart = look(evidence.tool, tree)
+        checks, apart = evidence.look(tree)
         for one in checks:
             if not one.sound:
                 expected = f", not {one.expected}" if one.expected else ""
@@ -124,7 +135,7 @@ def attestation(evidence: Evidence) -> Iterator[str]:
     told = cases(evidence.tool.checkout)
     seen: dict[tuple[str, str], str] = {}
     for tree in trees:
-        seen |= blind_spots(evidence.tool, tree)
+        seen |= blind_spots(evidence.tool, tree, evidence.look(tree)[0])
     for (patch, name), why in sorted(seen.items()):
         if evidence.tool.by_id[patch].lifecycle is Lifecycle.STABLE:
             yield f"{patch}: {name or 'the module'} cannot be attested ({why}), so it may not be stable"

@@ -76,6 +76,7 @@ def test_the_register_has_to_agree(prove, registered):
             "P1: the register does not call it implemented",
             "P1: its family is moe, and scheduler in the register",
             "P1: its flag GENESIS_ENABLE_P1_TWO is not in the register",
+            "P1: GENESIS_ENABLE_P1_OTHER does not switch it, and does by the register",
         ]
     }
 
