@@ -13,6 +13,7 @@ from typing import Any
 from genesisd.errors import GenesisError, UnavailableError
 from genesisd.patches.catalog import catalog
 from genesisd.patches.facts import Gpu, Known, gather
+from genesisd.patches.resolve import Gate as PatchGate
 from genesisd.patches.spec import Role
 from genesisd.pins.build_manifest import Build
 from genesisd.pins.builds import find_build
@@ -25,11 +26,12 @@ from genesisd.wiring.builders import Builders, Command, Told
 from genesisd.wiring.engines import PinEngines
 from genesisd.wiring.gates import Gate
 from genesisd.wiring.models import model_config
-from genesisd.wiring.selection import Selection, key_of, select
+from genesisd.wiring.selection import Selection, key_of, select, unmended
 from genesisd.wiring.starts import KEPT, PatchNote, Start, from_json, lost, summary
 
 RUNNING = "patches/running/"
 GOOD = "patches/good/"
+_NOT_IMPLEMENTED = PatchNote("unknown", "no patch of this id is implemented")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,13 @@ class Choice:
         selection: the patches that were selected, and why.
         key: the build's address; None for the plain pin.
         build: the build, or None while it is not made, or not needed.
+        known: what was known of the worker when they were selected.
     """
 
     selection: Selection
     key: str | None
     build: Build | None
+    known: Known
 
 
 class Patched:
@@ -123,19 +127,25 @@ class Patched:
         try:
             choice = await self._choose(spec, pin)
         except GenesisError as error:
-            return Reason("patches-refused", error.message)
+            return Reason("patches-refused", f"{error.message}; {error.hint}" if error.hint else error.message)
         if choice.selection.faults:
             return Reason("patches-refused", "; ".join(choice.selection.faults))
-        if choice.key is None:
-            return None
-        if choice.build is None:
+        if choice.key is not None and choice.build is None:
             return self._built(pin, choice)
-        lacking = [name for name in bearing(spec) if verdicts(choice)[name].verdict not in KEPT]
-        if lacking := [name for name in lacking if name not in spec.patches.waive]:
-            note = verdicts(choice)[lacking[0]]
-            text = f"{lacking[0]} is load bearing and would not be there: {note.verdict}, {note.text}; "
-            return Reason("patches-refused", text + f"mend it, or waive it by name (patches.waive: [{lacking[0]}])")
-        return None
+        return self._lacking(spec, pin, choice)
+
+    def _lacking(self, spec: WorkerSpec, pin: str, choice: Choice) -> Reason | None:
+        """What the worker may not start without, now that it is known what is there."""
+        notes = verdicts(choice)
+        there = [name for name, note in notes.items() if note.verdict in KEPT]
+        version = self._engines.pin(pin).version
+        texts = [*unmended(spec, version, choice.known, catalog(), choice.selection, there)]
+        for name in bearing(spec):
+            if name not in there and name not in spec.patches.waive:
+                note = notes.get(name, _NOT_IMPLEMENTED)
+                text = f"{name} is load bearing and would not be there: {note.verdict}, {note.text}"
+                texts.append(f"{text}; mend it, or waive it by name (patches.waive: [{name}])")
+        return Reason("patches-refused", "; ".join(texts)) if texts else None
 
     def _built(self, pin: str, choice: Choice) -> Reason:
         """The build is not there: it is being made, or could not be."""
@@ -160,11 +170,11 @@ class Patched:
         selection = select(spec, self._engines.pin(pin).version, known, catalog())
         key = key_of(selection, catalog(), environment.name)
         if key is None:
-            return Choice(selection, None, None)
+            return Choice(selection, None, None, known)
         found = await asyncio.to_thread(find_build, self._engines.cache, environment.name, key)
         if found is not None:
             self._builds[found.name] = found
-        return Choice(selection, key, found)
+        return Choice(selection, key, found, known)
 
     def _config(self, spec: WorkerSpec) -> Mapping[str, Any] | None:
         return model_config(spec, self._demo, self._engines.cache)
@@ -262,7 +272,10 @@ def verdicts(choice: Choice) -> dict[str, PatchNote]:
     planned = choice.build.manifest.notes["patches"] if choice.build is not None else {}
     found = {}
     for name, ruling in choice.selection.resolution.rulings.items():
-        if ruling.gate is not None:
+        if ruling.gate is PatchGate.NOT_ENABLED and name in choice.selection.plan.excluded:
+            # The policy took its switch away: somebody's word, unlike a switch that went missing.
+            found[name] = PatchNote(str(PatchGate.DISABLED), choice.selection.plan.excluded[name])
+        elif ruling.gate is not None:
             found[name] = PatchNote(str(ruling.gate), ruling.reason)
         else:
             note = planned.get(name, {"verdict": "unknown", "text": "its build is not made"})

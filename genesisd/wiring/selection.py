@@ -84,9 +84,18 @@ def _faults(spec: WorkerSpec, known: Known, patches: Sequence[Patch], resolution
         if isinstance(problem, BadValue):
             yield f"{problem.name}={problem.found!r} cannot be used: expected {problem.expected}"
     for chain in resolution.broken:
-        yield f"{', '.join(chain.dependants)} stand on {chain.base}, which is not applied: {chain.why}"
+        told = f"{', '.join(chain.dependants)} stand on {chain.base}, which is not applied: {chain.why}"
+        yield f"{told}; switch the dependants off, or the base on"
     for one in blocked(spec.patches.lane, resolution.selected, known, spec.patches.waive):
         yield f"{one.text}; switch it off, or waive it by name (patches.waive: [{one.waive}])"
+
+
+def unmended(
+    spec: WorkerSpec, version: str, known: Known, patches: Sequence[Patch], selection: Selection, there: Sequence[str]
+) -> tuple[str, ...]:
+    """The known-bad sets of flags that a selected patch would have mended, and that those which are there do not."""
+    start = Start(selection.environ, patches, there, spec.patches.extra_env)
+    return tuple(_told(known_bad(version, known, start, spec.patches.waive), grave=True))
 
 
 def _told(found: Sequence[Bad], *, grave: bool) -> Iterator[str]:
