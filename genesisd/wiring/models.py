@@ -20,6 +20,9 @@ def model_folder(name: str, demo: Callable[[str], Path | None], hub: Path) -> Pa
         name: a path, a repository, or ``demo:NAME``.
         demo: finds the project's own models.
         hub: HF_HOME, where downloaded repositories are kept.
+
+    Raises:
+        OSError, ValueError: the name is no path that could be looked up, or may not be looked up.
     """
     if name.startswith(DEMO):
         return demo(name.removeprefix(DEMO))
@@ -38,8 +41,8 @@ def model_config(spec: WorkerSpec, demo: Callable[[str], Path | None], cache: Pa
     if spec.model is None:
         return None
     hub = Path(spec.env.get("HF_HOME") or os.environ.get("HF_HOME") or cache / "huggingface")
-    folder = model_folder(spec.model, demo, hub)
     try:
+        folder = model_folder(spec.model, demo, hub)
         content = json.loads((folder / "config.json").read_bytes()) if folder is not None else None
     except (OSError, ValueError):
         return None
