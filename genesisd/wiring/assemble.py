@@ -17,7 +17,7 @@ from typing import Any, Literal
 from genesisd.attest import PLUGIN
 from genesisd.errors import ConflictError, GenesisError, NotFoundError, UnavailableError
 from genesisd.patches.catalog import catalog
-from genesisd.patches.edits import MODULE, AnchorEdit
+from genesisd.patches.edits import MODULE
 from genesisd.patches.model import Patch
 from genesisd.patches.order import BrokenChain
 from genesisd.patches.outcome import Applied, Outcome
@@ -87,7 +87,7 @@ def recipe(key: str, patches: Sequence[Patch], environment: Environment) -> Reci
         key=key,
         files=plan.texts,
         whole=_whole(plan, pristine),
-        scopes={patch.id: _scopes(patch) for patch in patches if isinstance(plan.outcomes[patch.id], Applied)},
+        scopes=_scopes(plan),
         plugin=PLUGIN,
         proofs=_proofs(patches, plan),
         notes=notes(patches, plan),
@@ -119,10 +119,14 @@ def _broken(chain: BrokenChain) -> str:
     return f"{', '.join(chain.dependants)} stand on {chain.base}, which is not applied: {chain.why}"
 
 
-def _scopes(patch: Patch) -> list[list[str]]:
-    """Where the patch changes something: file and qualified name."""
-    found = [[edit.path, edit.scope if isinstance(edit, AnchorEdit) else MODULE] for edit in patch.edits]
-    return [one for n, one in enumerate(found) if one not in found[:n]]
+def _scopes(plan: StackPlan) -> dict[str, list[list[str]]]:
+    """Where each patch changes something: file and qualified name. An optional edit that was skipped does not."""
+    found = {}
+    for name, outcome in plan.outcomes.items():
+        if isinstance(outcome, Applied):
+            places = [(cut.path, cut.scope) for cut in outcome.cuts] + [(path, MODULE) for path in outcome.whole]
+            found[name] = [list(place) for place in dict.fromkeys(places)]
+    return found
 
 
 def _whole(plan: StackPlan, pristine: Mapping[str, str]) -> dict[str, Literal["new", "replaced"]]:
@@ -139,6 +143,10 @@ def main() -> int:
     except GenesisError as error:
         _say(failed=error.message, hint=error.hint, code=error.code)
         return 1
+    except Exception as error:
+        # Else the last thing said, which is a step of the work, would be told as the reason.
+        _say(failed=f"{type(error).__name__}: {error}", hint="the daemon's log has the rest")
+        raise
     _say(built=build.name)
     return 0
 

@@ -166,8 +166,11 @@ class Attestations:
         stats = self._fronts.latest.get(life.worker)
         if stats is None:
             return 0
-        base = self._answered.setdefault((life.worker, life.incarnation), stats.answered)
-        return stats.answered - base if stats.answered >= base else stats.answered
+        key = life.worker, life.incarnation
+        base = self._answered.setdefault(key, stats.answered)
+        if stats.answered < base:
+            base = self._answered[key] = 0  # for good: a later count above the old base is no smaller one
+        return stats.answered - base
 
     def _expectation(self, build: Build) -> Expectation:
         if build.name not in self._expected:
