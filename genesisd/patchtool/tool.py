@@ -6,14 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import genesisd
 from genesisd.cli.session import Session, usage
 from genesisd.errors import NotFoundError
 from genesisd.patches.catalog import catalog
 from genesisd.patches.model import Patch
-from genesisd.patches.register import Register, load_register
 from genesisd.patches.tier import tier_of
+
+if TYPE_CHECKING:
+    from genesisd.patches.register import Register
 
 CHECKOUT = Path(genesisd.__file__).parents[1]
 """Where a clone of the project begins; an installed package has no tests and documents beside it."""
@@ -24,7 +27,7 @@ class Tool(Session):
     """The session, and what there is to talk about; tests bring their own."""
 
     load_patches: Callable[[], tuple[Patch, ...]] = catalog
-    load_ids: Callable[[], Register] = load_register
+    load_ids: Callable[[], Register] | None = None
     checkout: Path = CHECKOUT
 
     @cached_property
@@ -40,7 +43,11 @@ class Tool(Session):
     @cached_property
     def register(self) -> Register:
         """Every id that was ever named."""
-        return self.load_ids()
+        if self.load_ids is not None:
+            return self.load_ids()
+        from genesisd.patches.register import load_register  # noqa: PLC0415 - not every command asks for an id
+
+        return load_register()
 
     def id_of(self, name: str) -> str:
         """The id that ``name`` means, in any case of letters; raises NotFoundError that names the nearest."""

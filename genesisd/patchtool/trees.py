@@ -15,14 +15,11 @@ from packaging.version import InvalidVersion, Version
 from genesisd.cli.pins import daemons_config
 from genesisd.cli.session import Session, usage
 from genesisd.errors import NotFoundError
-from genesisd.pins.catalog import find_pin, load_pins
-from genesisd.pins.environment import find_environment
-from genesisd.pins.spec import PinSpec
-from genesisd.pins.trees import find_tree
 from genesisd.versions import parse_version
 
 if TYPE_CHECKING:
     from genesisd.config.root import Config
+    from genesisd.pins.spec import PinSpec
 
 _INFO = re.compile(r"vllm(?:_cpu)?-(.+)\.dist-info")
 
@@ -91,6 +88,8 @@ def chosen(session: Session, where: Where) -> Tree:
 
 def pin_of(session: Session, where: Where) -> tuple[PinSpec, Path]:
     """The pin that ``--pin`` means, and the cache folder."""
+    from genesisd.pins.catalog import find_pin, load_pins  # noqa: PLC0415 - a tree needs none of it, and is in a hurry
+
     pins, cache = where.pins and Path(where.pins), where.cache and Path(where.cache).expanduser()
     if not pins or not cache:
         config = configuration(session, where.config)
@@ -109,11 +108,17 @@ def configuration(session: Session, file: str | None) -> Config:
     """The configuration at ``file``, else the running daemon's."""
     from genesisd.config.root import load  # noqa: PLC0415 - takes longer to import than most commands to run
 
-    return load(Path(file or daemons_config(session)))
+    path = Path(file or daemons_config(session))
+    if file is None and not path.exists():
+        raise usage(f"no daemon is running, and there is no {path}", "say --config FILE")
+    return load(path)
 
 
 def of_pin(pin: PinSpec, cache: Path) -> Tree:
     """The tree of the pin's environment, or the one that was fetched to be looked at."""
+    from genesisd.pins.environment import find_environment  # noqa: PLC0415 - as above
+    from genesisd.pins.trees import find_tree  # noqa: PLC0415 - as above
+
     environment = find_environment(pin, cache)
     found = next(environment.path.glob("lib/python*/site-packages"), None) if environment else None
     found = found or find_tree(pin.package, pin.version, cache)

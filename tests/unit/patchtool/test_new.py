@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 
 import pytest
 import yaml
@@ -108,3 +109,20 @@ def test_nothing_is_overwritten(ask, clone):
     assert said.status == 5
     assert (clone / "tests/catalog/cases/pn72.py").read_text() == "mine"
     assert not (clone / "genesisd/patches/catalog/serving").exists()
+
+
+class Terminal(io.StringIO):
+    """Somebody who types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_person_is_asked_for_the_note(ask, clone, monkeypatch):
+    """Three questions; what the options say is not asked."""
+    monkeypatch.setattr("sys.stdin", Terminal("checks late\nnone\n"))
+    line = ["new", "PN72", "--family", "serving", "--title", "T", "--from-pr", "42", "--study-ours", "checks early"]
+    assert ask(line, two()).status == 0
+    text = (clone / "genesisd/patches/catalog/serving/pn72_t.py").read_text()
+    for word, said in (("upstream", "checks late"), ("ours", "checks early"), ("tests", "none")):
+        assert f'        {word}="{said}",\n' in text

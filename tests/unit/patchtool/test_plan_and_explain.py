@@ -180,3 +180,11 @@ def test_programs_get_the_facts(ask, config):
     assert told["facts"] == {"is_hybrid": False}
     [layer] = told["layers"]
     assert (layer["field"], layer["value"], layer["layer"]) == ("env.GENESIS_ENABLE_P1_TWO", "1", "profile careful")
+
+
+def test_without_a_configuration_it_says_how_to_name_one(ask, monkeypatch, tmp_path):
+    """No daemon runs, and the system has none."""
+    monkeypatch.setattr("genesisd.patchtool.trees.daemons_config", lambda _session: str(tmp_path / "none.yaml"))
+    told = ask("plan -w main", two())
+    assert told.status == 2
+    assert "hint: say --config FILE" in told.err
