@@ -31,6 +31,7 @@ def _facts(worker: dict[str, Any]) -> list[tuple[str, str]]:
         ("wanted", "up" if worker["wanted"] else "down"),
         ("url", worker["url"] or "-"),
         ("pin", worker["pin"] or "-"),
+        *_build(worker["build"]),
         ("process", f"pid {worker['pid'] or '-'}, incarnation {worker['incarnation']}{adopted}"),
         ("shim", f"pid {shim['pid']}" if shim else "-"),
         ("ready for", duration(worker["ready_for"])),
@@ -40,6 +41,15 @@ def _facts(worker: dict[str, Any]) -> list[tuple[str, str]]:
     if front := worker["front"]:
         facts.append(("front", ", ".join(f"{front[key]} {key.replace('_', ' ')}" for key in _FRONT)))
     return facts
+
+
+def _build(build: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """What it runs, where it does not run the plain pin."""
+    if build is None or build["build"] is None:
+        return []
+    patches = f"{build['applied']} patch{'' if build['applied'] == 1 else 'es'}"
+    facts = [("build", f"{build['build']}, {patches}"), (build["state"], build["text"])]
+    return [*facts, ("lost", ", ".join(build["lost"]))] if build["lost"] else facts
 
 
 _FRONT = ("open", "in_flight", "unanswered", "held", "answered", "refused")

@@ -68,6 +68,7 @@ def ready_worker(name: str = "tiny", **changes: object) -> WorkerView:
         ),
         last_exit=ExitRecord(None, 9, "killed", "killed by signal 9 (SIGKILL)"),
         shim_pid=4200,
+        build=BUILD,
     )
     return replace(view, **changes)  # type: ignore[arg-type]
 

@@ -122,7 +122,11 @@ class Rig:
                 raise AssertionError(f"{self.worker} failed: {found['reason']}\n{self.last_words()}")
             return found if found["phase"] in phases and found["incarnation"] >= incarnation else None
 
-        found: dict[str, Any] = until(there)
+        try:
+            found: dict[str, Any] = until(there)
+        except AssertionError as late:
+            late.add_note(f"{self.look()}\n{self.last_words()}")
+            raise
         return found
 
     def back(self, before: Mapping[str, Any]) -> dict[str, Any]:
