@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import genesisd
-from benchmarks import conversation, figures, footprint, front_cost, supervision
+from benchmarks import attest_cost, builds, conversation, figures, footprint, front_cost, supervision
 from benchmarks.figures import Figures
 
 BENCHMARKS: dict[str, Callable[[int], Figures]] = {
@@ -34,6 +34,8 @@ BENCHMARKS: dict[str, Callable[[int], Figures]] = {
     "memory": footprint.memory,
     "loop-hold": footprint.loop_hold,
     "front": front_cost.first_byte,
+    "patched": builds.patched,
+    "attested": attest_cost.attested,
 }
 MISSED = 10
 

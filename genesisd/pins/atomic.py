@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def write_json(path: Path, content: object) -> None:
@@ -33,19 +36,30 @@ def read_json(path: Path) -> Any:
 
 
 def write_bytes(path: Path, content: bytes, mode: int = 0o644) -> None:
-    """Put a file at ``path``, whose folder exists, without ever writing through a link that has that name."""
+    """Put a file at ``path``, whose folder exists, without ever writing through a link that has that name.
+
+    It survives a power cut only once its file system was synced.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     with os.fdopen(fd, "wb") as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
     temporary.replace(path)
 
 
-def sync_file(path: Path) -> None:
-    """Make the content of a file durable that somebody else wrote."""
-    sync_folder(path)
+def sync_filesystem(folder: Path) -> None:
+    """Make all durable that was written to the file system of ``folder``, by whomever.
+
+    For a tree of many folders this is one flush of the disk instead of one for each, which on a busy machine is
+    hundredths of a second instead of seconds.
+    """
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        if _libc.syncfs(fd) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), str(folder))
+    finally:
+        os.close(fd)
 
 
 def sync_folder(folder: Path) -> None:

@@ -15,7 +15,7 @@ from genesisd.pins.build_gc import remove_remains
 from genesisd.pins.build_manifest import FORMAT, Build, BuildManifest, OwnKind, write_build
 from genesisd.pins.build_own import OwnFiles
 from genesisd.pins.build_prepare import bytecode_of, prepare, without_digests
-from genesisd.pins.build_tree import link_tree, sync_tree
+from genesisd.pins.build_tree import link_tree
 from genesisd.pins.build_verify import check_tree
 from genesisd.pins.errors import BuildError
 from genesisd.pins.pristine_make import pristine_of
@@ -65,6 +65,7 @@ def make(job: Job) -> Build:
         atomic.sync_folder(cache.builds)
         write_build(cache, manifest)
     except BaseException:
+        cache.build_manifest(name).unlink(missing_ok=True)
         for remains in (staging, cache.build(name)):
             shutil.rmtree(remains, ignore_errors=True)
         raise
@@ -90,8 +91,7 @@ def _fill(job: Job, pristine: Pristine, staging: Path, began: float) -> BuildMan
     )  # fmt: skip
     job.report(Progress(Step.CHECK, "checking what was built"))
     _check(Build(job.name, staging, recipe.key, job.environment.name, manifest), pristine)
-    copies = pristine.files.keys() - manifest.files.keys() if links == "copied" else ()
-    sync_tree(staging, (*bytecode, *copies))
+    atomic.sync_filesystem(staging)  # else the manifest may outlive in a power cut what it vouches for
     return replace(manifest, seconds=round(time.monotonic() - began, 2), built_at=time.time())
 
 

@@ -22,7 +22,7 @@ class OwnFiles:
         self.contents: dict[str, bytes] = {}
 
     def put(self, name: str, content: bytes, kind: OwnKind, mode: int = 0o644) -> None:
-        """Write one, durably."""
+        """Write one."""
         put_file(self._target, name, content, mode)
         self._kinds[name], self.contents[name] = kind, content
 

@@ -42,18 +42,10 @@ def link_tree(pristine: Pristine, target: Path, without: Collection[str]) -> Lit
 
 
 def put_file(target: Path, name: str, content: bytes, mode: int = 0o644) -> None:
-    """An own file of the build, durable, with its folders."""
+    """An own file of the build, with its folders."""
     path = target / name
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic.write_bytes(path, content, mode)
-
-
-def sync_tree(target: Path, files: Iterable[str]) -> None:
-    """Make all folders below ``target`` and the named files durable: a manifest is about to vouch for them."""
-    for name in files:
-        atomic.sync_file(target / name)
-    for folder, _, _ in os.walk(target, topdown=False):
-        atomic.sync_folder(Path(folder))
 
 
 def _make_folders(target: Path, names: Iterable[str]) -> None:

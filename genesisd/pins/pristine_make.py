@@ -68,8 +68,8 @@ def _make(cache: Cache, environment: Environment, fd: int, report: Report) -> Pr
     report(Progress(Step.PRISTINE, f"bytecode: {len(answer['sound'])} sound, {len(answer['made'])} made anew"))
     files |= {name: hash_file(packages / name) for name in answer["sound"]}
     files |= {name: hash_file(own / name) for name in answer["made"]}
-    for name in answer["made"]:
-        atomic.sync_file(own / name)
+    if answer["made"]:
+        atomic.sync_filesystem(own)
     named = _distribution(environment, "vllm")
     about = {key: answer[key] for key in ("python", "magic", "tag")} | {"version": named.version}
     record = Pristine(

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from genesisd.pins import child, disk
+from genesisd.pins import atomic, child, disk
 from genesisd.pins.build_gc import remove_build
 from genesisd.pins.build_verify import verify_build
 from genesisd.pins.builds import find_build, make_build
@@ -326,26 +326,34 @@ def test_no_room_is_told_before_it_is_needed(cache, env, monkeypatch):
     assert (told.value.fields["free"], told.value.fields["folder"]) == (1, str(Cache(cache).builds))
 
 
-@pytest.mark.parametrize("nth", range(1, 9))
-def test_disk_that_fills_up_is_told_as_such(cache, env, monkeypatch, nth):
-    """ENOSPC at any write of the builder: a typed error, and nothing of the build is left."""
-    make_build(cache, env, recipe({SCHED: PATCHED}, "bbbbbbbbbbbb"))
-    seen, fsync = 0, os.fsync
+CALLS = {"open": 5, "replace": 3, "link": 4, "fsync": 2, "sync": 0}
 
-    def full(fd):
-        nonlocal seen
-        seen += 1
-        if seen == nth:
+
+@pytest.mark.parametrize("name", CALLS)
+def test_disk_that_fills_up_is_told_as_such(cache, env, monkeypatch, name):
+    """ENOSPC wherever the builder meets it: a typed error, and nothing of the build is left."""
+    make_build(cache, env, recipe({SCHED: PATCHED}, "bbbbbbbbbbbb"))
+    left, owner = CALLS[name], atomic if name == "sync" else os
+    attribute = "sync_filesystem" if name == "sync" else name
+    real = getattr(owner, attribute)
+
+    def full(*args, **more):
+        nonlocal left
+        left -= 1
+        if left == -1:
             raise OSError(28, "No space left on device")
-        fsync(fd)
+        return real(*args, **more)
 
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", full)
+        patched.setattr(owner, attribute, full)
         with pytest.raises(NoSpaceError):
             make_build(cache, env, recipe({SCHED: PATCHED}))
+    assert left < 0
     assert find_build(cache, NAME, KEY) is None
-    left = sorted(path.name for path in Cache(cache).builds.iterdir())
-    assert left == [f"{NAME}+bbbbbbbbbbbb", f"{NAME}+bbbbbbbbbbbb.json"]
+    assert sorted(path.name for path in Cache(cache).builds.iterdir()) == [
+        f"{NAME}+bbbbbbbbbbbb",
+        f"{NAME}+bbbbbbbbbbbb.json",
+    ]
 
 
 def test_disk_that_fills_up_under_the_child_is_told_as_such(cache, env, monkeypatch):
