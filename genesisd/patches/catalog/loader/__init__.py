@@ -1,0 +1,1 @@
+"""Patches of how a model is found and read."""
