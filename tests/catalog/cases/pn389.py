@@ -55,7 +55,7 @@ def observe(version):
         settled = [name for name in states if "waits" not in states[name].values()]
         if len(settled) == len(names):
             break
-        if time.monotonic() > began + UNANSWERED_S and not {*settled} & {*ARMS}:
+        if {*settled} == {*CONTROLS} and time.monotonic() > began + UNANSWERED_S:
             break
         time.sleep(0.05)
     return states
