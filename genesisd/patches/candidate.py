@@ -5,27 +5,17 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
-from genesisd.patches.conditions import Fact
+from genesisd.patches.conditions import Fact, Value
 from genesisd.patches.facts import Known
 from genesisd.patches.spec import Attribution
-
-Have: TypeAlias = int | str | bool | None
-
-
-class _Missing:
-    """What could not be had."""
-
-
-_MISSING = _Missing()
 
 
 @dataclass(frozen=True, slots=True)
 class _Number:
     """A bound on a number."""
 
-    of: Callable[[Known], Have | _Missing]
+    of: Callable[[Known], Value]
     sign: str
 
     def fits(self, have: int, wanted: int) -> bool:
@@ -33,19 +23,11 @@ class _Number:
         return {">=": have >= wanted, "<=": have <= wanted, "=": have == wanted}[self.sign]
 
 
-def _fact(fact: Fact) -> Callable[[Known], Have | _Missing]:
-    return lambda known: known.facts.get(fact, _MISSING)
-
-
-def _or_missing(value: int | None) -> int | _Missing:
-    return _MISSING if value is None else value
-
-
 _NUMBERS = {
-    "max_num_seqs_gte": _Number(lambda known: _or_missing(known.max_num_seqs), ">="),
-    "max_num_seqs_lte": _Number(lambda known: _or_missing(known.max_num_seqs), "<="),
-    "max_model_len_gte": _Number(lambda known: _or_missing(known.max_model_len), ">="),
-    "n_gpus_eq": _Number(_fact(Fact.N_GPUS), "="),
+    "max_num_seqs_gte": _Number(lambda known: known.max_num_seqs, ">="),
+    "max_num_seqs_lte": _Number(lambda known: known.max_num_seqs, "<="),
+    "max_model_len_gte": _Number(lambda known: known.max_model_len, ">="),
+    "n_gpus_eq": _Number(lambda known: known.facts.get(Fact.N_GPUS), "="),
 }
 _LISTS = {
     "tool_call_parser": Fact.TOOL_CALL_PARSER,
@@ -93,8 +75,7 @@ def _number(key: str, wanted: object, known: Known) -> Iterator[str]:
 
 def _list(key: str, wanted: object, known: Known) -> Iterator[str]:
     values = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
-    have = known.facts.get(_LISTS[key], _MISSING)
-    if isinstance(have, _Missing):
+    if _LISTS[key] not in known.facts:
         yield f"{key} is not known"
-    elif have not in values:
+    elif (have := known.facts[_LISTS[key]]) not in values:
         yield f"{key} is {have}, not {' or '.join(map(str, values))}"

@@ -58,7 +58,7 @@ def apply_policy(
     A switch that belongs to no patch of the catalog is passed on: the check of the environment has to see it.
     """
     readings = {patch.id: read_switch(patch, patches, environ, program) for patch in patches}
-    excluded = {} if policy is None else dict(_excluded(policy, attribution, patches, readings, environ, program))
+    excluded = {} if policy is None else dict(_excluded(policy, attribution, patches, readings))
     after = environ if policy is None else _without(environ, excluded, patches, program)
     included = switched_on(patches, after, program)
     stuck = [
@@ -90,23 +90,16 @@ def _excluded(
     attribution: Mapping[str, Attribution],
     patches: Sequence[Patch],
     readings: Mapping[str, Reading],
-    environ: Mapping[str, str],
-    program: str,
 ) -> Iterator[tuple[str, str]]:
     for patch in patches:
         reading = readings[patch.id]
-        role = role_of(patch, patches, attribution, _on_by(patch, patches, environ, program))
+        role = role_of(patch, patches, attribution, reading.by)
         # The reason that a default has to give accounts for it.
         accounted = reading.switch is Switch.UNSET and role is Role.UNKNOWN
         if reading.switch is Switch.OFF:
             yield patch.id, f"switched off by {reading.by}"
         elif is_on(patch, reading) and role in DROPS[policy] and not accounted:
             yield patch.id, f"{policy} drops role {role}"
-
-
-def _on_by(patch: Patch, patches: Sequence[Patch], environ: Mapping[str, str], program: str) -> str:
-    reading = read_switch(patch, patches, environ, program)
-    return reading.by if reading.switch is Switch.ON else ""
 
 
 def _without(

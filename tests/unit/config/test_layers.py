@@ -152,6 +152,22 @@ def test_a_fault_in_a_layer_is_told_once(tmp_path):
     assert [(one["line"], one["field"]) for one in caught.value.fields["problems"]] == [(6, "models.big.stop.drain")]
 
 
+def test_layers_that_do_not_go_together_are_told_at_the_last(tmp_path):
+    """Each is sound alone: the one that was laid on top is shown."""
+    text = "models:\n  m: {command: [x], start: {deadline: 10m}}\nprofiles:\n  p:\n    start: {cap: 5m}\nworkers:\n"
+    with pytest.raises(ConfigError, match=r"start\.cap must not be below") as caught:
+        write(tmp_path, "  a: {use: {model: m, profile: p}}\n", text)
+    assert (caught.value.fields["line"], caught.value.fields["field"]) == (5, "profiles.p.start")
+
+
+def test_a_list_of_a_layer_has_its_place(tmp_path):
+    """A fault of the whole list is told where the layer gives it."""
+    text = "hardware:\n  h:\n    command: []\nworkers:\n"
+    with pytest.raises(ConfigError) as caught:
+        write(tmp_path, "  a: {use: {hardware: h}}\n", text)
+    assert [one["field"] for one in caught.value.fields["problems"]] == ["hardware.h.command"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "changed"),
     [

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from genesisd.patches.attribution import Severity, below_floor, coverage, lint, unknown_ids
-from genesisd.patches.flags import Flag
+from genesisd.patches.attribution import Severity, below_floor, coverage, lint, on_with_roles, unknown_ids
+from genesisd.patches.flags import Alias, Flag
 from genesisd.patches.spec import Attribution, PatchesSpec, Policy, Role
 from tests.unit.patches.made import patch
 
@@ -77,12 +77,31 @@ def test_roles_agree_with_what_is_on(environ, roles, found):
 def test_ids_are_those_of_the_register():
     """Another spelling is told what it is here, and a slip the nearest."""
     names = {"p1": "P1", "pn401": "PN401"}
-    spec = PatchesSpec(attribution={"p1": Attribution(), "P1": Attribution()}, allow_retired=("PN410",))
-    found = [(one.at, one.text) for one in unknown_ids(spec, lambda name: names.get(name.casefold()), names.values())]
-    assert found == [
-        (("patches", "attribution", "p1"), "'p1' is written 'P1' here"),
-        (("patches", "allow_retired", 0), "no patch 'PN410' in the register; did you mean 'PN401'?"),
+    spec = PatchesSpec(attribution={"p1": Attribution(), "P1": Attribution()}, allow_retired=("PN410", "x"))
+    found = [
+        (one.at, one.text, one.severity)
+        for one in unknown_ids(spec, lambda name: names.get(name.casefold()), names.values())
     ]
+    assert found == [
+        (("patches", "attribution", "p1"), "'p1' is written 'P1' here", E),
+        (("patches", "allow_retired", 0), "no patch 'PN410' in the register; did you mean 'PN401'?", E),
+        (("patches", "allow_retired", 1), "no patch 'x' in the register", E),
+    ]
+
+
+def test_a_part_has_the_role_of_the_coordinator_that_switches_it():
+    """What is on by one switch is accounted for once."""
+    patches = [*CATALOG, patch(id="P5", flag=Flag("P5_E"), parts=("P1",))]
+    found = on_with_roles({"P5": Attribution(role="defensive")}, {"GENESIS_ENABLE_P5_E": "1"}, patches, "0.1")
+    by = "GENESIS_ENABLE_P5_E"
+    assert found == {"P1": (Role.DEFENSIVE, by), "P2": (Role.UNKNOWN, ""), "P5": (Role.DEFENSIVE, by)}
+
+
+def test_a_name_that_expired_switches_nothing():
+    """The version of this program decides."""
+    patches = [patch(id="P1", flag=Flag("P1_A", (Alias("P1", "0.2"),)))]
+    environ = {"GENESIS_ENABLE_P1": "1"}
+    assert [len(lint(PatchesSpec(), environ, patches, program)) for program in ("0.1", "0.2")] == [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def warnings(when, known=KNOWN, patches=("P1",)):
             {"max_num_seqs_get": 4},
             "max_num_seqs_get is not known here and says nothing; did you mean max_num_seqs_gte?",
         ),
-        ({"xyz": 4}, "xyz is not known here and says nothing; known: "),
+        ({"xyz": 4}, "xyz is not known here and says nothing; known: max_num_seqs_gte, max_num_seqs_lte, "),
         ({"max_num_seqs_gte": "4"}, "max_num_seqs_gte takes a whole number, not '4'"),
         ({"max_num_seqs_gte": True}, "max_num_seqs_gte takes a whole number, not True"),
     ],
@@ -53,8 +53,10 @@ def test_each_key_warns_when_it_does_not_fit(when, text):
 @pytest.mark.parametrize("key", KEYS)
 def test_what_cannot_be_had_is_told(key):
     """Advice that cannot be checked is not taken for good advice."""
-    (found,) = warnings({key: 1 if "_gte" in key or "_lte" in key or "_eq" in key else ["x"]}, NOTHING)
-    assert found.endswith("is not known")
+    bound = key.endswith(("_gte", "_lte", "_eq"))
+    (found,) = warnings({key: 1 if bound else ["x"]}, NOTHING)
+    named = f"{key}: {key.rpartition('_')[0]}" if bound else key
+    assert found == f"P1: candidate_when.{named} is not known"
 
 
 def test_only_patches_in_question_are_asked_about():

@@ -51,6 +51,13 @@ def fact(name, config=None, args=(), gpus=None):
         ({"architectures": ["MiniMaxText01ForCausalLM"], "attn_type_list": [0, 1]}, True),
         ({"architectures": ["Lfm2ForCausalLM"], "layer_types": ["conv", "full_attention"]}, True),
         ({"layer_types": ["full_attention"]}, False),
+        ({"layer_types": ["full_attention", "sliding_attention", "attention", "chunked_attention"]}, False),
+        ({"hybrid_override_pattern": "M-"}, True),
+        ({"attn_type_list": [0, 1]}, True),
+        ({"language_config": {"layer_types": ["mamba"]}}, True),
+        ({"llm_config": {"layers_block_type": ["mamba2"]}}, True),
+        ({"layer_types": "attention"}, "?"),
+        ({"layer_types": 3}, "?"),
         ({"layer_types": ["something_new"]}, "?"),
         ({}, "?"),
         (None, "?"),
@@ -145,10 +152,18 @@ def test_flags_that_change_the_config_are_followed(args, arch):
     assert fact(Fact.MODEL_ARCH, QWEN_NEXT, args) == arch
 
 
-def test_overrides_reach_into_nested_parts():
+@pytest.mark.parametrize(
+    ("overrides", "quantization"),
+    [
+        ('{"quantization_config": {"bits": 8}}', "auto-round"),
+        ('{"quantization_config": {"quant_method": "awq"}}', "awq"),
+        ('{"quantization_config": null}', None),
+        ('{"other": {"x": 1}}', "auto-round"),
+    ],
+)
+def test_overrides_reach_into_nested_parts(overrides, quantization):
     """Key by key, as the engine does it."""
-    args = ["--hf-overrides", '{"text_config": {"layer_types": ["full_attention"], "linear_num_value_heads": null}}']
-    assert fact(Fact.IS_HYBRID, QWEN_35, args) is False
+    assert fact(Fact.QUANTIZATION, QWEN_35, ["--hf-overrides", overrides]) == quantization
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ D = "GENESIS_DISABLE_"
 def test_what_a_policy_makes_of_an_environment(environ, policy, roles, after, included):
     """The whole table: environment, policy and roles in, environment and ids out."""
     found = plan(environ, policy, **roles)
-    assert (dict(found.environ), list(found.included)) == (after, included)
+    assert (found.policy, dict(found.environ), list(found.included)) == (policy, after, included)
 
 
 def test_parameters_and_what_is_not_known_pass():
@@ -112,6 +112,13 @@ def test_what_will_not_come_as_expected_is_told(environ, policy, roles, warning)
     """Conflicts, requirements that fall with the policy, values that are none."""
     found = plan(environ, policy, [ConflictSet("x", frozenset({"P1", "P4"}), "they lost 29 %")], **roles)
     assert any(warning in text for text in found.warnings), found.warnings
+
+
+def test_warnings_have_an_order():
+    """That of the sets' names."""
+    sets = [ConflictSet(name, frozenset({"P1"}), name) for name in ("b", "a", "c")]
+    found = plan({E + "P1_A": "1"}, None, sets).warnings
+    assert [text[-1] for text in found] == ["a", "b", "c"]
 
 
 def test_a_difference_names_ids_reasons_and_keys():

@@ -23,6 +23,7 @@ from genesisd.patches.serve_flags import ServeFlags, read
         ([], "--a", None),
         (["x", "--a", "1"], "--a", "1"),
         (["--a", ""], "--a", ""),
+        (["--a", "-"], "--a", "-"),
     ],
 )
 def test_a_value_is_found(args, name, value):
@@ -41,6 +42,7 @@ def test_a_value_is_found(args, name, value):
         (["--no-enable-prefix-caching", "--enable-prefix-caching"], True),
         (["--enable-prefix-caching", "False"], False),
         (["--enable-prefix-caching=true"], True),
+        (["--enable-prefix-caching=false"], False),
         ([], None),
     ],
 )
@@ -78,6 +80,8 @@ def test_numbers_are_read_as_the_engine_reads_them(written, number):
         (["-sc.a.b", "1", "-sc.a.c", "x"], {"a": {"b": 1, "c": "x"}}),
         (["-sc", '{"a": 1}', "-sc.b", "2"], {"a": 1, "b": 2}),
         (["-sc.on"], {"on": True}),
+        (["-sc.b", "2", "-sc", '{"a": 1}'], {"a": 1, "b": 2}),
+        (["--x", "-sc.b", "2", "--y", "-sc.c=3"], {"b": 2, "c": 3}),
         ([], {}),
         (["-sc", "{not json"], None),
         (["-sc", "[1]"], None),
