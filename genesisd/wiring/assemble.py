@@ -136,9 +136,9 @@ def _whole(plan: StackPlan, pristine: Mapping[str, str]) -> dict[str, Literal["n
 
 def main() -> int:
     """Read a job, do it, tell it; the exit status."""
-    asked = json.load(sys.stdin)
-    job = Job(asked["pins"], asked["pin"], asked["cache"], asked["key"], tuple(asked["patches"]))
     try:
+        asked = json.load(sys.stdin)
+        job = Job(asked["pins"], asked["pin"], asked["cache"], asked["key"], tuple(asked["patches"]))
         build = assemble(job, _tell)
     except GenesisError as error:
         _say(failed=error.message, hint=error.hint, code=error.code)
