@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from genesisd.attest.expected import Expectation, Item
+from genesisd.attest.expected import Blind, Expectation, Item
 from genesisd.attest.model import (
     Attestation,
     Cause,
@@ -157,7 +157,7 @@ def _count(expected: Expectation, report: Report, state: str) -> int:
 def _patch_view(expected: Expectation, patch: str, mine: dict[int, Report], findings: Sequence[Finding]) -> PatchView:
     items = [item for item in expected.items.values() if patch in item.patches]
     live = {role: sum(_alive(item, role, mine) for item in items) for role in _REPORTING}
-    blind = tuple(f"{one.name or one.path}: {one.why}" for one in expected.blind if patch in one.patches)
+    blind = tuple(_unseen(one) for one in expected.blind if patch in one.patches)
     blamed = any(patch in one.patches or one.cause is Cause.UNPATCHED for one in findings)
     if blamed:
         standing = Standing.REFUSED
@@ -168,6 +168,11 @@ def _patch_view(expected: Expectation, patch: str, mine: dict[int, Report], find
     else:
         standing = Standing.ATTESTED if any(live.values()) else Standing.NOT_LOADED
     return PatchView(patch, standing, len(items), {role: count for role, count in live.items() if count}, blind)
+
+
+def _unseen(one: Blind) -> str:
+    covered = ", the code that makes it is attested" if one.covered else ""
+    return f"{one.name or one.path}: {one.why}{covered}"
 
 
 def _alive(item: Item, role: Role, mine: dict[int, Report]) -> bool:

@@ -753,6 +753,7 @@ class Watch:
         self.folder = folder
         self.root = root
         self.pid = os.getpid()
+        self.born = _start_ticks()
         self.leads = True
         self.items = _distinct(plan["items"])
         self.counters = {item["module"]: (HITS, SKIPS) for item in self.items}
@@ -783,6 +784,7 @@ class Watch:
     def forked(self) -> None:
         """Begin anew in a child: it inherits what was loaded, but neither the thread nor the file."""
         self.pid = os.getpid()
+        self.born = _start_ticks()
         self.leads = False
         self._written, self._seq = {}, 0
         self.start(_AFTER_FORK)
@@ -821,7 +823,7 @@ class Watch:
         return {
             "format": FORMAT,
             "pid": self.pid,
-            "start_ticks": _start_ticks(),
+            "start_ticks": self.born,
             "role": role_of(multiprocessing.current_process().name, title, leads=self.leads),
             "title": title,
             "build": os.path.basename(self.root),

@@ -19,7 +19,7 @@ RUN = Item("vllm.core", "Core.run", "function", ("P1",), frozenset({"a", "b"}))
 LIMIT = Item("vllm.core", "LIMIT", "module_constant", ("P2",), frozenset({"c"}))
 WHOLE = Item("vllm.core", "", "module", ("P2",), frozenset({"d"}))
 EXPECTED = Expectation(
-    "env+k", ROOT, {one.key: one for one in (RUN, LIMIT, WHOLE)}, (Blind(("P3",), "vllm/c.json", "", "no Python", False),)
+    "env+k", ROOT, {one.key: one for one in (RUN, LIMIT, WHOLE)}, (Blind(("P3",), "vllm/c.json", "", "no Python", False), Blind(("P2",), FILE, "X", "computed", True))
 )  # fmt: skip
 LIVE = {
     RUN.key: Sighting("live", "b", FILE),
@@ -63,6 +63,7 @@ def test_a_life_that_runs_the_build_is_attested():
     assert standing == {"P1": Standing.ATTESTED, "P2": Standing.ATTESTED, "P3": Standing.UNATTESTABLE}
     assert {one.id: dict(one.live) for one in verdict.patches}["P2"] == {Role.ENGINE: 2, Role.WORKER: 2}
     assert verdict.patches[2].blind == ("vllm/c.json: no Python",)
+    assert verdict.patches[1].blind == ("X: computed, the code that makes it is attested",)
 
 
 @pytest.mark.parametrize(
