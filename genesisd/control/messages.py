@@ -7,24 +7,13 @@ changes unnoticed.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from genesisd.control.message import Answer, Wire
+from genesisd.control.patch_messages import BuildMessage
 from genesisd.supervisor.model import Phase
-
-
-class Wire(BaseModel):
-    """Base of every wire type: unknown fields are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Answer(Wire):
-    """Base of every whole answer."""
-
-    schema_: Literal[1] = Field(default=1, alias="schema")
-
 
 # --- requests -------------------------------------------------------------------------------------------------
 
@@ -110,40 +99,6 @@ class ShimMessage(Wire):
     pid: int
 
 
-class BuildMessage(Wire):
-    """What a living worker runs, in short."""
-
-    build: str | None
-    state: str
-    text: str
-    applied: int
-    lost: list[str]
-
-
-class RoleMessage(Wire):
-    """What the processes of one role were found to run."""
-
-    role: str
-    processes: list[str]
-    wanted: int
-    live: int
-    not_loaded: int
-
-
-class PatchMessage(Wire):
-    """One patch in one life."""
-
-    id: str
-    verdict: str
-    text: str
-    role: str
-    standing: str
-    use: str
-    hits: int
-    skips: dict[str, int]
-    blind: list[str]
-
-
 class WorkerMessage(Wire):
     """A worker inside a list. ``since`` is seconds since the epoch, the other times are ages in seconds."""
 
@@ -196,18 +151,6 @@ class WorkerAnswer(Answer):
     """Answer of GET /v1/workers/NAME and of every order to a worker."""
 
     worker: WorkerMessage
-
-
-class PatchesAnswer(Answer):
-    """Answer of GET /v1/workers/NAME/patches."""
-
-    worker: str
-    build: BuildMessage
-    roles: list[RoleMessage]
-    findings: list[str]
-    patches: list[PatchMessage]
-    warnings: list[str]
-    faults: list[str]
 
 
 class ReloadAnswer(Answer):

@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from genesisd.control import listen, messages
+from genesisd.control import listen, messages, patch_messages
 from genesisd.control.server import ControlServer
 from genesisd.errors import ConfigError, ConflictError, UnavailableError
 from tests.fakes.control_api import FakeApi, FixedClock, failed_worker, ready_worker, stopped_worker
@@ -69,7 +69,7 @@ async def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> No
         ("GET", "/v1/status", None, messages.StatusAnswer),
         ("GET", "/v1/workers", None, messages.WorkersAnswer),
         ("GET", "/v1/workers/tiny", None, messages.WorkerAnswer),
-        ("GET", "/v1/workers/tiny/patches", None, messages.PatchesAnswer),
+        ("GET", "/v1/workers/tiny/patches", None, patch_messages.PatchesAnswer),
         ("GET", "/v1/version", None, messages.VersionAnswer),
         ("GET", "/v1/pins", None, messages.PinsAnswer),
         ("POST", "/v1/config/check", {"path": "/bad.yaml"}, messages.ConfigCheckAnswer),
