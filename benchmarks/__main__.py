@@ -35,6 +35,7 @@ BENCHMARKS: dict[str, Callable[[int], Figures]] = {
     "loop-hold": footprint.loop_hold,
     "front": front_cost.first_byte,
     "patched": builds.patched,
+    "preflight": preflight.preflight,
     "attested": attest_cost.attested,
 }
 MISSED = 10
