@@ -43,17 +43,19 @@ def test_roles_contradict_nothing(name):
     assert [str(one) for one in found if one.severity is Severity.ERROR] == []
 
 
-def test_plans_of_the_examples_are_written_down():
-    """Every example under every policy: a change of any plan shows as a change of this file."""
-    found = {
+def plans():
+    return {
         f"{name} {worker} {policy}": _plan(spec, policy)
         for name, config in sorted(configs().items())
         for worker, spec in config.workers.items()
         for policy in Policy
     }
-    text = json.dumps(found, indent=1) + "\n"
-    assert GOLDEN.exists(), f"write it: {text}"
-    assert json.loads(GOLDEN.read_text()) == found, f"if that is meant, write {GOLDEN.name} anew:\n{text}"
+
+
+def test_plans_of_the_examples_are_written_down():
+    """Every example under every policy: a change of any plan shows as a change of this file."""
+    again = f"if that is meant: python -m tests.unit.config.test_accounts, and look at what changed in {GOLDEN.name}"
+    assert json.loads(GOLDEN.read_text()) == plans(), again
 
 
 def _plan(spec, policy):
@@ -82,3 +84,7 @@ def test_a_complaint_stands_where_the_switch_is_written(tmp_path):
         ("a", "error", 9, "models.m.patches.attribution.P2.role"),
     ]
     assert str(found[0]).startswith(f"{file}:5: models.m.env.GENESIS_ENABLE_P1_A: P1 is switched on")
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(json.dumps(plans(), indent=1) + "\n")
