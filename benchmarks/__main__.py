@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import genesisd
-from benchmarks import attest_cost, builds, conversation, figures, footprint, front_cost, supervision
+from benchmarks import attest_cost, builds, conversation, figures, footprint, front_cost, preflight, supervision
 from benchmarks.figures import Figures
 
 BENCHMARKS: dict[str, Callable[[int], Figures]] = {
