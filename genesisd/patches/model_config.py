@@ -8,13 +8,18 @@ Config = Mapping[str, object]
 
 HYBRIDS = frozenset(
     {
-        "AliceAIForCausalLM", "BailingMoeV25ForCausalLM", "BailingMoeV3ForCausalLM",
-        "BailingMoeV3VLForConditionalGeneration", "BambaForCausalLM", "FalconH1ForCausalLM",
-        "GraniteMoeHybridForCausalLM", "JambaForCausalLM", "KimiLinearForCausalLM", "Lfm2ForCausalLM",
-        "Lfm2MoeForCausalLM", "Lfm2VLForConditionalGeneration", "MiniCPMV4_6ForConditionalGeneration",
-        "MiniMaxText01ForCausalLM", "NemotronHForCausalLM", "NemotronH_Nano_VL_V2", "OlmoHybridForCausalLM",
-        "Plamo2ForCausalLM", "Qwen3NextForCausalLM", "Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration",
-        "Qwen3_5MoeForCausalLM", "Qwen3_5MoeForConditionalGeneration", "Zamba2ForCausalLM",
+        "AliceAIForCausalLM", "BailingMoeV2_5ForCausalLM", "BailingMoeV3ForCausalLM",
+        "BailingMoeV3VLForConditionalGeneration", "BambaForCausalLM", "ClefFlashForJointSchema", "ColBERTLfm2Model",
+        "ColQwen3_5", "FalconH1ForCausalLM", "GraniteMoeHybridForCausalLM", "InternS2MobiusForConditionalGeneration",
+        "InternS2PreviewForConditionalGeneration", "JambaForCausalLM", "JambaForSequenceClassification",
+        "KimiLinearForCausalLM", "Lfm2ForCausalLM", "Lfm2MoeForCausalLM", "Lfm2VlForConditionalGeneration",
+        "MiniCPMOcrForConditionalGeneration", "MiniCPMV4_6ForConditionalGeneration",
+        "MiniCPMV4_7ForConditionalGeneration", "MiniMaxForCausalLM", "MiniMaxM1ForCausalLM",
+        "MiniMaxText01ForCausalLM", "NemotronHForCausalLM", "NemotronHPuzzleForCausalLM",
+        "NemotronH_Nano_Omni_Reasoning_V3", "NemotronH_Nano_VL_V2", "NemotronH_Omni_Reasoning_V3",
+        "NemotronH_Super_Omni_Reasoning_V3", "OlmoHybridForCausalLM", "Plamo2ForCausalLM", "Qwen3NextForCausalLM",
+        "Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForCausalLM",
+        "Qwen3_5MoeForConditionalGeneration", "Zamba2ForCausalLM",
     }
 )  # fmt: skip
 """Architectures that the engine (0.23 to 0.33) serves with attention and state layers side by side."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-_SHORT = {
+SHORT = {
     "-q": "--quantization",
     "-tp": "--tensor-parallel-size",
     "-pp": "--pipeline-parallel-size",
@@ -94,7 +94,7 @@ def read(args: Sequence[str]) -> Iterator[Given]:
         written, equals, value = args[start].partition("=")
         name, *keys = written.split(".")
         values = ((value,) if equals else ()) + tuple(args[start + 1 : end])
-        name = _SHORT.get(name, name.replace("_", "-"))
+        name = SHORT.get(name, name.replace("_", "-"))
         negated = name.startswith("--no-")
         yield Given(
             "--" + name.removeprefix("--no-") if negated else name, tuple(keys), values, negated, slice(start, end)
