@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -154,14 +156,20 @@ def test_second_call_finds_the_build(cache, env):
 def test_read_only_tree(cache, env):
     """Files and folders that may not be written are built from all the same, and stay as they are."""
     packages = packages_of(env.path)
+    # Permissions bind root only without this capability.
+    bound = ["setpriv", "--bounding-set", "-dac_override"] if os.geteuid() == 0 else []
     for path in (*packages.rglob("*"), packages):
         path.chmod(path.stat().st_mode & ~0o222)
     before = contents(packages)
     try:
-        build = make_build(cache, env, recipe({SCHED: PATCHED}))
+        tried = subprocess.run([*bound, "touch", packages / "x"], check=False, stderr=subprocess.DEVNULL)
+        assert tried.returncode != 0
+        subprocess.run([*bound, *builder(cache)], check=True, stdout=subprocess.DEVNULL)
+        build = find_build(cache, env.name, KEY)
         assert verify_build(build, cache, deep=True) == ()
         assert run(build, env, "import vllm.core.sched as s; print(s.steps())") == "2"
         assert contents(packages) == before
+        assert isinstance(remove_build(cache, build.name), Removed)
     finally:
         for path in (packages, *packages.rglob("*")):
             path.chmod(path.stat().st_mode | 0o200)
@@ -280,6 +288,20 @@ def test_files_are_copied_where_links_are_impossible(cache, env, monkeypatch, nu
     assert verify_build(build, cache) == verify_build(build, cache, deep=True) == ()
     (build.path / "vllm/core/cache.py").write_text("def size():\n    return 11\n")
     assert [fault.path for fault in verify_build(build, cache)] == ["vllm/core/cache.py"]
+
+
+def test_cache_on_another_file_system(env):
+    """Where the environment is not beside the builds, each of them is a copy."""
+    shared = Path("/dev/shm")
+    if not shared.is_dir() or shared.stat().st_dev == env.path.stat().st_dev:
+        pytest.skip("no second file system is here")
+    with tempfile.TemporaryDirectory(dir=shared) as folder:
+        build = make_build(Path(folder), env, recipe({SCHED: PATCHED}))
+        assert build.manifest.links == "copied"
+        assert (
+            run(build, env, "import vllm.core.sched as s, vllm.core.cache as c; print(s.steps(), c.size())") == "2 10"
+        )
+        assert verify_build(build, Path(folder), deep=True) == ()
 
 
 FAULTS = {
