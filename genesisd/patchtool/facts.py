@@ -70,7 +70,12 @@ def condition_text(condition: Condition) -> str:
     """A condition in one line; "anything" for one that always holds."""
     match condition:
         case Is():
-            return f"{condition.fact} is {' or '.join(str(value) for value in condition.values)}"
+            values = ", ".join(str(value) for value in condition.values)
+            return (
+                f"{condition.fact} is {values}"
+                if len(condition.values) == 1
+                else f"{condition.fact} is one of {values}"
+            )
         case Within():
             low = [] if condition.low is None else [f"{condition.fact} >= {condition.low}"]
             high = [] if condition.high is None else [f"{condition.fact} <= {condition.high}"]

@@ -39,9 +39,12 @@ class Question:
 
     @property
     def layers(self) -> list[Explained]:
-        """Where each value was written that concerns the patch, its coordinators' switches included."""
-        keys = (key for owner in owners(self.patch, self.patches) for key in variables_of(owner))
-        return [one for key in keys if (one := self.asked.written.get(f"env.{key}"))]
+        """Where each value was written that concerns the patch: its variables, those of its coordinators, its role."""
+        group = list(owners(self.patch, self.patches))
+        fields = [f"env.{key}" for owner in group for key in variables_of(owner)]
+        fields += ["patches.policy", "patches.lane", "patches.waive", "patches.allow_retired"]
+        fields += [f"patches.attribution.{owner.id}.role" for owner in group]
+        return [one for field in fields if (one := self.asked.written.get(field))]
 
     @property
     def facts(self) -> dict[str, object]:
@@ -68,7 +71,7 @@ def _switch(question: Question) -> Iterator[str]:
     reading = read_switch(patch, question.patches, environ, genesisd.__version__)
     if reading.by:
         word = reading.switch.name.lower()
-        yield f"It is switched {word} by {reading.by}={environ[reading.by]}{_place(question, reading.by)}."
+        yield f"It is switched {word} by {reading.by}={environ[reading.by]}{_place(question, f'env.{reading.by}')}."
     elif patch.default_on:
         yield f"Nothing switches it, and it is on by default: {patch.default_on}."
     elif patch.flag is None:
@@ -76,34 +79,34 @@ def _switch(question: Question) -> Iterator[str]:
     else:
         yield f"Nothing switches it on; {variable(patch)}=1 in the worker's env would."
     for one in question.layers:
-        name = one.field.removeprefix("env.")
-        if name != reading.by:
-            yield f"{name} is {one.value}{_place(question, name)}."
+        if one.field.startswith("env.") and one.field != f"env.{reading.by}":
+            yield f"{one.field.removeprefix('env.')} is {one.value}{_place(question, one.field)}."
 
 
-def _place(question: Question, name: str) -> str:
-    """The layer that a variable comes from, and where in it."""
-    one = question.asked.written.get(f"env.{name}")
-    return f", which comes from {one.layer} ({one.file}:{one.line})" if one else ""
+def _place(question: Question, field: str) -> str:
+    """The layer that a value comes from, and where in it."""
+    one = question.asked.written.get(field)
+    return f" (from {one.layer}, {one.file}:{one.line})" if one else ""
 
 
 def _role(question: Question) -> Iterator[str]:
     attribution, patch = question.asked.spec.patches.attribution, question.patch
     role = role_of(patch, question.patches, attribution)
     if role is not Role.UNKNOWN:
-        note = attribution[patch.id].note if patch.id in attribution else None
-        yield f"Its role there is {role}" + (f": {note}." if note else ".")
+        note = (attribution[patch.id].note if patch.id in attribution else None) or ""
+        place = _place(question, f"patches.attribution.{patch.id}.role")
+        yield f"Its role there is {role}{place}" + (f": {note.rstrip('.')}." if note else ".")
 
 
 def _policy(question: Question) -> Iterator[str]:
     plan = question.found.selection.plan
     if plan.policy is None:
         return
-    reason = plan.excluded.get(question.patch.id, "")
+    reason, place = plan.excluded.get(question.patch.id, ""), _place(question, "patches.policy")
     if question.patch.id in plan.included:
-        yield f"Policy {plan.policy} leaves it in."
+        yield f"Policy {plan.policy}{place} leaves it in."
     elif "drops" in reason:
-        yield f"It is left out, since {reason}."
+        yield f"It is left out, since {reason}{place}."
 
 
 def _gate(question: Question) -> Iterator[str]:

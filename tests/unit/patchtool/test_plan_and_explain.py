@@ -134,8 +134,9 @@ def test_a_paragraph_tells_why_it_is_applied(ask, config):
     file = config(patches="policy: compat")
     assert paragraph(ask(f"explain p1 -w main --config {file}", two())) == (
         "P1 (Return two) is applied for worker main on pin cpu (vLLM 0.32.0). "
-        f"It is switched on by GENESIS_ENABLE_P1_TWO=1, which comes from profile careful ({file}:7). "
-        "Its role there is no_op: it does nothing here. Policy compat leaves it in. "
+        f"It is switched on by GENESIS_ENABLE_P1_TWO=1 (from profile careful, {file}:7). "
+        f"Its role there is no_op (from profile careful, {file}:8): it does nothing here. "
+        f"Policy compat (from worker, {file}:15) leaves it in. "
         "All of its edits have their places in the pin's tree."
     )
 
@@ -161,7 +162,7 @@ def test_a_paragraph_tells_how_to_switch_it_on(ask, config):
 def test_a_policy_that_leaves_it_out_is_named(ask, config):
     """With the role it went by."""
     said = paragraph(ask(f"explain P1 -w main --config {config(patches='policy: safe')}", two()))
-    assert "It is left out, since safe drops role no_op." in said
+    assert "It is left out, since safe drops role no_op (from worker, " in said
 
 
 def test_an_id_without_a_patch_is_answered(ask, config):
@@ -178,8 +179,10 @@ def test_programs_get_the_facts(ask, config):
     ).json
     assert (told["applied"], told["verdict"]) == (True, "applied")
     assert told["facts"] == {"is_hybrid": False}
-    [layer] = told["layers"]
-    assert (layer["field"], layer["value"], layer["layer"]) == ("env.GENESIS_ENABLE_P1_TWO", "1", "profile careful")
+    assert [(one["field"], one["value"], one["layer"]) for one in told["layers"]] == [
+        ("env.GENESIS_ENABLE_P1_TWO", "1", "profile careful"),
+        ("patches.attribution.P1.role", "no_op", "profile careful"),
+    ]
 
 
 def test_without_a_configuration_it_says_how_to_name_one(ask, monkeypatch, tmp_path):
