@@ -1,7 +1,7 @@
 """Answers ``prepare`` as the attestation plugin does, without knowing anything of code.
 
 STAND_IN_FAULT makes it fail in one way: ``fail``, ``silent``, ``chatter``, ``format``, ``no-bytecode``, ``timed-bytecode``,
-``write-through`` (into a file that the build shares) or ``litter``. With STAND_IN_GATE, a folder, it puts a file
+``write-through`` (into a file that the build shares) ``share`` (give an own file a second name) or ``litter``. With STAND_IN_GATE, a folder, it puts a file
 ``there`` into it and goes on once there is a file ``go``.
 """
 
@@ -46,6 +46,8 @@ def prepare(job):
     if FAULT == "write-through":
         with Path(job["build"], "vllm/__init__.py").open("ab") as file:
             file.write(b"# written through a link\n")
+    if FAULT == "share":
+        os.link(Path(job["build"], job["files"][0]), Path(job["build"], "../../shared"))
     if FAULT == "litter":
         Path(job["build"], "vllm/litter.py").write_text("LITTER = 1\n")
     items = [_item(job, patch, *scope) for patch, scopes in sorted(job["scopes"].items()) for scope in scopes]

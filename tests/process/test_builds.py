@@ -80,6 +80,15 @@ def test_build_presents_its_own_version_and_the_plugin(cache, env):
     assert build.version == f"1.0+cpu.genesis.{KEY}"
 
 
+def test_build_of_a_package_that_is_called_vllm_hides_it_once(cache):
+    """Without a shim the engine's own distribution is hidden: its entry points are there once, under the new version."""
+    env = make_environment(cache, package="vllm")
+    build = make_build(cache, env, recipe({SCHED: PATCHED}))
+    code = "import importlib.metadata as m; print(m.version('vllm'))"
+    code += "\nprint(sorted(e.name for e in m.entry_points(group='vllm.general_plugins')))"
+    assert run(build, env, code) == f"1.0+genesis.{KEY}\n['genesisd_attest', 'resolver']"
+
+
 @pytest.mark.parametrize(
     "text",
     ["def steps():\r\n\treturn 2\r\n", "\ufeffdef steps():\n    return 2\n", "def steps():\r\n    return 2", "# ä🙂\rx = 1\n"],
@@ -312,6 +321,7 @@ FAULTS = {
     "no-bytecode": "made no bytecode of vllm/core/sched.py",
     "timed-bytecode": r"sched\..*pyc begins with \w+, expected \w+",
     "litter": "vllm/litter.py: added",
+    "share": r"sched\.py of build .* has 2 names",
     "write-through": "vllm/__init__.py: changed: found sha256",
 }
 
