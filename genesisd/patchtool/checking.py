@@ -54,7 +54,9 @@ def check(tool: Tool, folder: str | None, where: Where) -> int:
 def look(tool: Tool, tree: Tree) -> tuple[tuple[Check, ...], dict[str, str]]:
     """Each patch alone, and those that apply alone and not together."""
     found = read_texts(tree.root, tool.patches)
-    told = verdicts_on(tool.checkout, str(tree.version.base_version))
+    # Cases tell of pristine releases: not of their candidates, nor of what was built from them.
+    is_build = "genesis" in (tree.version.local or "")
+    told = {} if is_build else verdicts_on(tool.checkout, tree.version.public)
     checks = preflight(tool.patches, tool.needed, found, tree.version, told)
     return checks, clashes(together(tool, checks), found)
 

@@ -61,6 +61,15 @@ def test_a_case_that_tells_otherwise_is_a_finding(ask, tree, clone):
     assert "its case tells superseded" in told.out
 
 
+@pytest.mark.parametrize(
+    ("version", "held"), [("0.32.0+cpu", True), ("0.32.0rc1", False), ("0.32.0+cpu.genesis.0a", False)]
+)
+def test_a_case_tells_of_its_release_alone(ask, tree, clone, version, held):
+    """However the release was compiled; not of a candidate, nor of a tree that patches are in."""
+    case(clone, "P1", **{"0_32_0": "superseded"})
+    assert ask(f"check {tree} --version {version}", two()).status == (10 if held else 0)
+
+
 def test_upstreams_own_fix_is_named(ask, tree):
     """By the text that shows it."""
     told = ask(f"check {tree}", two(markers=(Marker(FILE, "def stop()"),)))
