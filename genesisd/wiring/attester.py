@@ -84,6 +84,7 @@ class Attestations:
         self._answered: dict[tuple[str, int], int] = {}
         self._shown: dict[str, tuple[int, BuildView]] = {}
         self._damage: dict[str, tuple[int, tuple[BuildFault, ...]]] = {}
+        self._overdue: dict[str, int] = {}
 
     def attester(self, life: Life) -> LifeAttester | None:
         """For the probes of a life; None where nothing can be attested."""
@@ -112,8 +113,20 @@ class Attestations:
             kept = self._shown[worker] = (incarnation, _short(start, state, text))
         return kept[1]
 
-    async def look(self, life: Life, *, overdue: bool = False) -> Look:
-        """Look now. Raises GenesisError when the build's manifest is gone or says nothing, OSError as files do."""
+    async def look(self, life: Life, *, overdue: bool | None = None) -> Look:
+        """Look now. Raises GenesisError when the build's manifest is gone or says nothing, OSError as files do.
+
+        Args:
+            life: whose.
+            overdue: the time to wait for reports is over; None for as the probes have it, else what they refused would
+                be pending again for as long as somebody else looks.
+        """
+        if overdue is None:
+            overdue = self._overdue.get(life.worker) == life.incarnation
+        elif overdue:
+            self._overdue[life.worker] = life.incarnation
+        else:
+            self._overdue.pop(life.worker, None)
         start = self._patched.running(life.worker, life.incarnation)
         if start is None or start.build is None:
             return Look(start)

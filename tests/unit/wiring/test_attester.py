@@ -350,6 +350,18 @@ async def test_a_life_begins_pending(box):
     assert box.shown().state == "pending"
 
 
+async def test_a_person_who_looks_changes_nothing(box):
+    """What the probes refused as overdue stays refused: no second event, and no alert that ends."""
+    await box.attest(overdue=True)
+    look = await box.attestations.look(box.life)
+    box.attestations.note(box.life, look)
+    assert look.attestation.state is State.REFUSED
+    await box.attest(overdue=True)
+    assert box.told() == [("attestation_refused", "refused")]
+    box.begin(2)
+    assert (await box.attestations.look(box.life)).attestation.state is State.PENDING
+
+
 # --- use ------------------------------------------------------------------------------------------------------------
 
 
