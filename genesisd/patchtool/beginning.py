@@ -14,7 +14,9 @@ from genesisd.cli import exits
 from genesisd.cli.commands import Verb
 from genesisd.cli.session import usage
 from genesisd.errors import ConflictError
+from genesisd.patches.lifecycle import Lifecycle
 from genesisd.patches.model import Study
+from genesisd.patches.register import stem
 from genesisd.patches.register_spec import Family, PatchId
 from genesisd.patchtool.scaffold import Beginning, effect_of, files, next_free, record
 from genesisd.patchtool.tool import Tool
@@ -68,7 +70,7 @@ def new(
     if len(title) > 80:
         raise usage(f"the title has {len(title)} characters", "80 at most: it is a column of tables")
     study = _study(pull, {"upstream": study_upstream, "ours": study_ours, "tests": study_tests})
-    begun = Beginning(name, family, title, effect or effect_of(title), pull, study)
+    begun = Beginning(name, family, title, effect or effect_of(title), pull, study, _flag(tool, name))
     texts = files(begun)
     _write(tool.checkout, family, texts)
     if tool.json:
@@ -90,7 +92,7 @@ def _free(tool: Tool, wanted: str | None) -> str:
 
     Raises:
         ControlError: none was said, or one of a shape that ids do not have.
-        ConflictError: it is implemented, or was burned.
+        ConflictError: it is implemented, or burned.
     """
     offer = next_free((*tool.by_id, *tool.register.records))
     if wanted is None:
@@ -99,11 +101,17 @@ def _free(tool: Tool, wanted: str | None) -> str:
     if found is None:
         _shaped(wanted, offer)
         return wanted
-    ended = None if found in tool.by_id else tool.register[found].because
-    if found in tool.by_id or ended is not None:
-        told = f"{found} is implemented" if found in tool.by_id else f"{found} has ended ({ended})"
+    burned = found not in tool.by_id and tool.register[found].lifecycle is Lifecycle.TOMBSTONE
+    if found in tool.by_id or burned:
+        told = f"{found} is burned" if burned else f"{found} is implemented"
         raise ConflictError(f"{told}, and no id is used twice", hint=f"the next free one is {offer}", patch=found)
     return found
+
+
+def _flag(tool: Tool, name: str) -> str:
+    """What switches it by the register, which people have in their environments; nothing where there is no such flag."""
+    record = tool.register.records.get(name)
+    return stem(record.flag) if record and record.flag else ""
 
 
 def _shaped(wanted: str, offer: str) -> None:

@@ -24,6 +24,7 @@ class Beginning:
         effect: the title in a few words, for names: ``null_parallel_tool_calls``.
         pull: the upstream pull request that it carries over, or None.
         study: of that one; without it the patch stays experimental.
+        known_flag: what follows the prefix of a variable that switches it by the register, or "".
     """
 
     id: str
@@ -32,11 +33,12 @@ class Beginning:
     effect: str
     pull: int | None = None
     study: Study | None = None
+    known_flag: str = ""
 
     @property
     def flag(self) -> str:
         """What follows the prefix of its variable."""
-        return f"{self.id}_{self.effect}".upper().replace("-", "_")
+        return self.known_flag or f"{self.id}_{self.effect}".upper().replace("-", "_")
 
 
 def effect_of(title: str) -> str:

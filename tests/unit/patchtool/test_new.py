@@ -87,9 +87,11 @@ def test_an_id_is_not_given_twice(ask, name):
     assert "the next free one is PN72" in said.err
 
 
-def test_an_id_that_is_only_known_may_be_implemented(ask):
-    """Under the spelling of the register."""
-    assert begin(ask, name="p67").json["id"] == "P67"
+def test_an_id_that_is_only_known_may_be_implemented(ask, clone):
+    """Under the spelling of the register, and switched by the flag that people know."""
+    said = begin(ask, name="p67")
+    assert said.json["id"] == "P67"
+    assert made(clone, said).flag.name == "P67_MULTI"
 
 
 @pytest.mark.parametrize(
