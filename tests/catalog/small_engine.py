@@ -83,20 +83,21 @@ def scheduler(vllm_config, *, asynchronous=False, second_runner=False, stats=Fal
     return made
 
 
-def request(name, prompt, *, tokens=16, block=16):
+def request(name, prompt, *, tokens=16, block=16, sampling=None):
     """A request for ``tokens`` tokens after a prompt of as many, or of these, tokens."""
     from vllm.sampling_params import SamplingParams
     from vllm.utils.hashing import sha256
-    from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
+    from vllm.v1.core import kv_cache_utils
     from vllm.v1.request import Request
 
-    init_none_hash(sha256)
+    if not hasattr(kv_cache_utils, "NONE_HASH"):  # at random: once for all requests
+        kv_cache_utils.init_none_hash(sha256)
     return Request(
         request_id=name,
         prompt_token_ids=list(range(100, 100 + prompt)) if isinstance(prompt, int) else list(prompt),
-        sampling_params=SamplingParams(max_tokens=tokens, ignore_eos=True),
+        sampling_params=sampling or SamplingParams(max_tokens=tokens, ignore_eos=True),
         pooling_params=None,
-        block_hasher=get_request_block_hasher(block, sha256),
+        block_hasher=kv_cache_utils.get_request_block_hasher(block, sha256),
     )
 
 
@@ -113,3 +114,45 @@ def answered(output, tokens):
         prompt_logprobs_dict={},
         pooler_output=[],
     )
+
+
+def hybrid(*, drafter=False, marked=False, cached=5, mamba=True):
+    """The cache of a model with attention (and Mamba) layers that holds a prompt's first blocks, and its hashes."""
+    import inspect
+
+    import torch
+    from vllm.v1.core.kv_cache_coordinator import get_kv_cache_coordinator
+    from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec, MambaSpec
+
+    prompt = request("r", 80)
+    attention = FullAttentionSpec(block_size=16, num_kv_heads=1, head_size=1, dtype=torch.float32)
+    groups = [KVCacheGroupSpec(["attention"], attention, is_eagle_group=marked)]
+    if mamba:
+        state = MambaSpec(block_size=16, shapes=((1,),), dtypes=(torch.float32,), mamba_cache_mode="align")
+        groups.append(KVCacheGroupSpec(["mamba"], state))
+    wanted = {
+        "kv_cache_config": KVCacheConfig(num_blocks=64, kv_cache_tensors=[], kv_cache_groups=groups),
+        "max_model_len": 256,
+        "max_num_batched_tokens": 256,
+        "max_in_flight_tokens": 256,
+        "use_eagle": drafter,
+        "enable_caching": True,
+        "enable_kv_cache_events": False,
+        "dcp_world_size": 1,
+        "pcp_world_size": 1,
+        "scheduler_block_size": 16,
+        "hash_block_size": 16,
+    }
+    takes = inspect.signature(get_kv_cache_coordinator).parameters
+    coordinator = get_kv_cache_coordinator(**{name: value for name, value in wanted.items() if name in takes})
+    for group, one in enumerate(groups):
+        pool = coordinator.block_pool
+        pool.cache_full_blocks(
+            request=prompt,
+            blocks=pool.get_new_blocks(cached),
+            num_cached_blocks=0,
+            num_full_blocks=cached,
+            block_size=one.kv_cache_spec.block_size,
+            kv_cache_group_id=group,
+        )
+    return coordinator, prompt.block_hashes
