@@ -1,0 +1,1 @@
+"""The KV cache: which blocks are reused, and how that is counted."""
