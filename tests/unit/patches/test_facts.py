@@ -101,6 +101,7 @@ def test_quantisation_is_what_the_flag_says_or_the_checkpoint(config, args, quan
         (["--spec-method", "ngram"], Fact.SPEC_METHOD, "ngram"),
         (["--speculative-config", '{"model":"d"}'], Fact.SPEC_METHOD, "?"),
         (["--spec-model", "d"], Fact.SPEC_METHOD, "?"),
+        (["--spec-method"], Fact.SPEC_METHOD, "?"),
         (["--speculative-config", "{"], Fact.SPEC_METHOD, "?"),
         (["--config", "f.yaml"], Fact.SPEC_METHOD, "?"),
         (["--config", "f.yaml", "--spec-method=mtp"], Fact.SPEC_METHOD, "mtp"),

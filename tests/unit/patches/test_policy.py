@@ -121,6 +121,19 @@ def test_warnings_have_an_order():
     assert [text[-1] for text in found] == ["a", "b", "c"]
 
 
+def test_a_set_that_is_all_there_is_speaks_too():
+    """Nothing else needs to be on."""
+    assert plan({}, None, [ConflictSet("x", frozenset({"P3", "P7"}), "why")]).warnings == (
+        "P3, P7 may not be applied together: why",
+    )
+
+
+def test_a_name_that_expired_is_told():
+    """Though it switches nothing."""
+    (text,) = plan({E + "P2_OLD": "1"}).warnings
+    assert text == f"{E}P2_OLD was removed in 0.1: write {E}P2_B"
+
+
 def test_a_difference_names_ids_reasons_and_keys():
     """What an operator sees before changing the policy."""
     environ = {E + "P1_A": "1", E + "P4_D": "1", "GENESIS_P1_SIZE": "8"}

@@ -41,6 +41,7 @@ def test_a_value_is_found(args, name, value):
         (["--enable-prefix-caching", "--no-enable-prefix-caching"], False),
         (["--no-enable-prefix-caching", "--enable-prefix-caching"], True),
         (["--enable-prefix-caching", "False"], False),
+        (["--enable-prefix-caching", "False", "x"], False),
         (["--enable-prefix-caching=true"], True),
         (["--enable-prefix-caching=false"], False),
         ([], None),

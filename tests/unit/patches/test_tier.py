@@ -16,6 +16,7 @@ ALONE = {"title": "Tile narrow batches", "credit": "Genesis"}
         (ALONE, None),
         (ALONE | {"credit": ""}, None),
         (ALONE | {"credit": "Genesis, Sander"}, None),
+        (ALONE | {"credit": "Genesis and Sander"}, None),
         (ALONE | {"id": "P2"}, Clause.NOT_PUBLIC),
         (ALONE | {"credit": "Genesis, noonghunna"}, Clause.NO_CREDIT),
         (ALONE | {"credit": "Genesis and z1ying"}, Clause.NO_CREDIT),
