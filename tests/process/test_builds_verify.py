@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from genesisd.pins import lock
+from genesisd.errors import ConflictError
+from genesisd.pins import atomic, lock
 from genesisd.pins.build_gc import collect_builds, remove_build
 from genesisd.pins.build_verify import Fault, verify_build
 from genesisd.pins.builds import find_build, hold_build, make_build
@@ -243,6 +244,21 @@ def test_build_that_a_process_runs_from_stays(both, how):
     assert present(both) == set()
 
 
+def test_folder_that_a_process_runs_from_is_not_swept_for_a_new_build(cache, build):
+    """Its manifest is damaged, but somebody still imports from it: making it anew is refused, by the process's id."""
+    Cache(cache).build_manifest(build.name).write_text("{")
+    env = os.environ | {"PYTHONPATH": str(build.path)}
+    code = "import signal; print('up', flush=True); signal.pause()"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=env) as process:
+        try:
+            assert process.stdout.readline() == b"up\n"
+            with pytest.raises(ConflictError, match=f"process {process.pid} runs from it"):
+                make_build(cache, environment_of(cache), recipe({SCHED: PATCHED}))
+            assert (build.path / SCHED).exists()
+        finally:
+            process.kill()
+
+
 def test_tampered_build_can_be_removed_and_made_again(cache, build):
     """A build is never mended in place."""
     append(build.path / SCHED)
@@ -257,8 +273,20 @@ def test_records_go_with_their_environment(both):
     collect_builds(both, keep=())
     assert Cache(both).pristine(NAME).exists()
     shutil.rmtree(Cache(both).env(NAME))
+    with lock.shared(Cache(both).lock(f"{NAME}+pristine")):
+        collect_builds(both, keep=())
+        assert Cache(both).pristine(NAME).exists()
     collect_builds(both, keep=())
     assert list(Cache(both).pristines.iterdir()) == []
+
+
+def test_manifest_goes_before_the_folder(both, monkeypatch):
+    """A collection that is killed in between leaves a folder that does not count, not a manifest without one."""
+    monkeypatch.setattr(atomic, "discard", lambda folder: (_ for _ in ()).throw(KeyboardInterrupt(str(folder))))
+    with pytest.raises(KeyboardInterrupt):
+        remove_build(both, NAMES[KEY])
+    assert Cache(both).build(NAMES[KEY]).is_dir()
+    assert not Cache(both).build_manifest(NAMES[KEY]).exists()
 
 
 def test_collection_of_an_empty_cache(tmp_path):
