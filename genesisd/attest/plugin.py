@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import functools
 import hashlib
 import importlib.util
 import json
@@ -32,7 +33,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.machinery import PathFinder, SourceFileLoader
-from typing import Any
+from typing import Any, TypeGuard
 
 FORMAT = 1
 HITS = "_genesis_hits"
@@ -592,7 +593,7 @@ def find(module: types.ModuleType, item: dict[str, Any]) -> object:
         return _value(_reach(module, holder), last)
     thing = _reach(module, name)
     if kind == "triton":
-        for one in _layers(thing, wrappers):
+        for one, _ in _layers(thing, wrappers):
             source = getattr(one, "src", None)
             if isinstance(source, str):
                 return Source(source)
@@ -631,12 +632,16 @@ def _member(owner: Any, name: str) -> Any:
         raise AbsentError from None
 
 
-def _layers(thing: object, wrappers: int) -> Iterator[object]:
-    """The thing, then what it wraps, and so on down to ``wrappers`` levels: one more is nobody's decorator."""
-    level = [_bare(thing)]
+def _layers(thing: object, wrappers: int) -> Iterator[tuple[object, tuple[object, ...]]]:
+    """The thing, then what it wraps, and so on, each with what is around it.
+
+    It goes ``wrappers`` levels down and no further: one more would be nobody's decorator.
+    """
+    level: list[tuple[object, tuple[object, ...]]] = [(_bare(thing), ())]
     for depth in range(wrappers + 1):
         yield from level
-        level = [_bare(inner) for one in level for inner in _inside(one)] if depth < wrappers else []
+        if depth < wrappers:
+            level = [(_bare(inner), (*around, one)) for one, around in level for inner in _inside(one)]
 
 
 def _bare(thing: object) -> object:
@@ -664,14 +669,35 @@ def _inside(thing: object) -> Iterator[object]:
 
 def _function(thing: object, name: str, wrappers: int) -> types.FunctionType:
     """The innermost that a decorator may hide; if none bears the name, what stands there instead of it."""
-    layers = [one for one in _layers(thing, wrappers) if isinstance(one, types.FunctionType)]
-    for one in layers:
-        qualified = getattr(one.__code__, "co_qualname", one.__qualname__)  # the code's own cannot be copied; 3.11 on
-        if qualified == name and one.__code__.co_name == name.rpartition(".")[2]:
-            return one
-    if not layers:
+    first = None
+    for one, around in _layers(thing, wrappers):
+        if isinstance(one, types.FunctionType):
+            first = first or one
+            qualified = getattr(one.__code__, "co_qualname", one.__qualname__)  # a code's cannot be copied; 3.11 on
+            if qualified == name and one.__code__.co_name == name.rpartition(".")[2]:
+                return next((outer for outer in around if _is_stranger(outer)), one)
+    if first is None:
         raise AbsentError
-    return layers[0]
+    return first
+
+
+_AT_HOME = tuple(
+    os.path.realpath(one) + os.sep for one in (os.path.dirname(__file__), sys.prefix, os.path.dirname(os.__file__))
+)
+"""Where the code of decorators may stand: in the build, in the environment, in the standard library."""
+
+
+def _is_stranger(thing: object) -> TypeGuard[types.FunctionType]:
+    """Whether it is a function from elsewhere: decorators come from what the engine was built with."""
+    if not isinstance(thing, types.FunctionType):
+        return False
+    place = thing.__code__.co_filename
+    return not place.startswith("<") and not _real(place).startswith(_AT_HOME)
+
+
+@functools.lru_cache(maxsize=4096)
+def _real(path: str) -> str:
+    return os.path.realpath(path)
 
 
 def _value(owner: Any, name: str) -> object:
@@ -904,7 +930,7 @@ class Watch:
 def _examine(thing: types.CodeType | Source, origin: str) -> tuple[str, str]:
     if isinstance(thing, Source):
         return digest_of_source(thing), ""
-    place = os.path.realpath(thing.co_filename)
+    place = _real(thing.co_filename)
     return digest_of(thing), "" if place == origin else f"the code stands in {place}"
 
 

@@ -214,6 +214,19 @@ def test_patches_are_named_by_their_scopes(tmp_path: Path):
     assert build.names("PM") == {("X", "module_constant"), module}
 
 
+def test_a_stranger_around_a_decorated_function_is_found(tmp_path: Path):
+    """A decorator that adds nothing leaves room for one layer; code from outside of the build may not take it."""
+    path = "vllm/thing.py"
+    text = "def same(g): return g\n@same\ndef f(): return {}\n"
+    build = Build(tmp_path, {path: text.format(1)}, {path: text.format(2)}, {"P1": [[path, "f"]]})
+    (tmp_path / "stranger.py").write_text("import functools\ndef around(g): return functools.wraps(g)(lambda: g())\n")
+    wrap = f"sys.path.append({str(tmp_path)!r}); import stranger; m.f = stranger.around(m.f)"
+    first, second = build.reports("import vllm.thing as m", wrap)
+    assert build.judge(first).state is State.ATTESTED
+    told = f"vllm.thing.f is not the code of the build: the code stands in {tmp_path}/stranger.py"
+    assert build.judge(second).summary.endswith(told)
+
+
 def test_twins_are_told_apart(tmp_path: Path):
     """A function that became its twin of another class is refused, though that code is the build's as well."""
     path = "vllm/thing.py"
