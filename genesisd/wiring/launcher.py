@@ -74,7 +74,7 @@ class SpecLauncher:
         engines: Engines,
         models: Callable[[str], Path | None],
         lives: Callable[[str], Life | None],
-        patches: Callable[[str], Awaitable[Patches | None]],
+        patches: Callable[[str, int], Awaitable[Patches | None]],
     ) -> None:
         self._specs = specs
         self._paths = paths
@@ -93,7 +93,7 @@ class SpecLauncher:
             port = self._choose_port(worker, host)
         folders = self._folders(worker)
         env = self._environment(worker, incarnation, spec, folders)
-        patches = await self._patches(worker)
+        patches = await self._patches(worker, incarnation)
         env |= spec.env if patches is None else _patched(patches, folders[ATTEST])
         return Launch(
             worker=worker,

@@ -124,9 +124,9 @@ class Parts:
         """The newest results."""
         return self.prober.views(worker)
 
-    async def _patches(self, worker: str) -> Patches | None:
+    async def _patches(self, worker: str, incarnation: int) -> Patches | None:
         """What patches change about the next launch."""
-        choice = await self.patched.prepare(worker)
+        choice = await self.patched.prepare(worker, incarnation)
         if choice is None:
             return None
         return Patches(choice.selection.environ, None if choice.build is None else choice.build.path)

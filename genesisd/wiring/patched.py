@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -109,18 +109,25 @@ class Patched:
         spec = self._specs()[worker]
         return None if spec.pin is None else await self._choose(spec, spec.pin)
 
-    async def prepare(self, worker: str) -> Choice | None:
-        """The same, with its build, and taken note of: the next spawn begins with it. Raises UnavailableError."""
+    async def prepare(self, worker: str, incarnation: int) -> Choice | None:
+        """The same, with its build, and taken note of: ``incarnation`` begins with it. Raises UnavailableError.
+
+        The note is kept before the spawn: a daemon that dies right after it would leave a life to the next one of
+        which nothing is known, and that would be believed unseen.
+        """
+        self._next.pop(worker, None)
         choice = await self.choose(worker)
         if choice is None:
-            self._next.pop(worker, None)
+            await self._keep(RUNNING + worker, None)
             return None
         if choice.key is not None and choice.build is None:
             raise UnavailableError(f"the build {choice.key} of {worker} is gone", hint="it is made again")
         notes = verdicts(choice)
         good = from_json(await self._get(GOOD + worker))
         name = choice.build.name if choice.build else None
-        self._next[worker] = Start(name, notes, lost(good, notes), choice.selection.warnings)
+        start = Start(name, notes, lost(good, notes), choice.selection.warnings, incarnation)
+        await self._keep(RUNNING + worker, start.to_json())
+        self._next[worker] = start
         return choice
 
     async def _check(self, spec: WorkerSpec, pin: str) -> Reason | None:
@@ -207,11 +214,9 @@ class Patched:
         start = self._next.pop(worker, None)
         if start is None:
             self._running.pop(worker, None)
-            self._write(RUNNING + worker, None)
             self._metrics.patches(worker, {}, ())
             return
-        start = self._running[worker] = replace(start, incarnation=incarnation)
-        self._write(RUNNING + worker, start.to_json())
+        self._running[worker] = start
         self._metrics.patches(worker, {name: note.verdict for name, note in start.patches.items()}, start.lost)
         self._sink.emit("patches_summary", worker, incarnation=incarnation, **summary(start))
         if start.lost:

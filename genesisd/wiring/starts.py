@@ -31,7 +31,7 @@ class Start:
         patches: the verdict on each implemented patch, by id.
         lost: ids whose effect was there at the last good start, and is not now, though nobody switched them off.
         warnings: what a person should know.
-        incarnation: which life it began; 0 before the spawn.
+        incarnation: which life it began.
     """
 
     build: str | None

@@ -28,7 +28,7 @@ def taken(monkeypatch):
     return ports
 
 
-async def plain(_worker):
+async def plain(_worker, _incarnation):
     """No patches are known of."""
 
 
@@ -62,7 +62,7 @@ def flag(argv, name):
 async def test_a_patched_build_is_found_before_the_pins_own_packages(make):
     """First on the path, before what the worker itself wants there, and with a folder for reports that is its own."""
 
-    async def patches(_worker):
+    async def patches(_worker, _incarnation):
         return Patches({"PYTHONPATH": "/own", "GENESIS_ENABLE_P61C": "1"}, Path("/builds/b"))
 
     launch = await make(w=pinned(env={"GENESIS_ENABLE_P61C": "1", "GONE": "1"}), patches=patches).prepare("w", 3)
@@ -77,7 +77,7 @@ async def test_a_patched_build_is_found_before_the_pins_own_packages(make):
 async def test_without_a_build_nothing_points_to_one(make):
     """The plain pin runs as it did before there were patches."""
 
-    async def patches(_worker):
+    async def patches(_worker, _incarnation):
         return Patches({"A": "1"}, None)
 
     launch = await make(w=pinned(env={"A": "1"}), patches=patches).prepare("w", 3)

@@ -100,7 +100,7 @@ class Box:
         if await self.shut() == "build-making":
             await self.build()
         assert await self.gate("w") is None
-        await self.patched.prepare("w")
+        await self.patched.prepare("w", incarnation)
         self.patched.spawned("w", incarnation)
         if ready:
             self.patched.ready("w", incarnation)
@@ -127,7 +127,7 @@ async def test_without_a_switch_nothing_is_looked_for_and_nothing_is_changed(box
     env = {"VLLM_X": "1", "PYTHONPATH": "/own"}
     box.worker(env=env)
     assert await box.shut() is None
-    choice = await box.patched.prepare("w")
+    choice = await box.patched.prepare("w", 1)
     assert (choice.key, choice.build, box.looked, box.builders.begun) == (None, None, 0, [])
     assert choice.selection.environ is box.specs["w"].env
     assert _patched(Patches(choice.selection.environ, None), Path("/reports")) == env
@@ -138,7 +138,7 @@ async def test_a_worker_with_a_command_of_its_own_is_left_alone(box):
     box.specs["w"] = WorkerSpec(command=("x",), env=on("P1_STEPS"))
     assert await box.shut() is None
     assert await box.patched.choose("w") is None
-    assert await box.patched.prepare("w") is None
+    assert await box.patched.prepare("w", 1) is None
     box.patched.spawned("w", 1)
     assert box.patched.running("w", 1) is None
     assert box.sink.kinds == []
@@ -161,7 +161,7 @@ async def test_a_selected_patch_is_built_before_the_worker_starts(box):
     assert len(box.builders.begun) == 1
     await box.build()
     assert await box.shut() is None
-    choice = await box.patched.prepare("w")
+    choice = await box.patched.prepare("w", 1)
     assert choice.build.key == choice.key == job["key"]
 
 
@@ -401,7 +401,7 @@ async def test_a_spawn_without_news_forgets_the_life_before(box):
     box.worker("P1_STEPS")
     await box.start(1)
     box.specs["w"] = WorkerSpec(command=("x",))
-    await box.patched.prepare("w")
+    await box.patched.prepare("w", 2)
     box.patched.spawned("w", 2)
     assert box.patched.running("w", 1) is None
     assert await box.kept(RUNNING) is None
@@ -424,6 +424,31 @@ async def test_the_next_daemon_knows_what_it_adopts(box):
     assert box.sink.kinds == []
     assert box.patched.build(before.build) is box.made[before.build]
     assert (await box.start(3)).lost == ("P2",)
+
+
+async def test_a_daemon_that_dies_right_after_the_spawn_leaves_word_of_it(box):
+    """The note is there before the life is: the next daemon attests what it adopts."""
+    box.worker("P1_STEPS")
+    await box.gate("w")
+    await box.build()
+    choice = await box.patched.prepare("w", 5)
+    box.again()
+    await box.patched.load(["w"])
+    start = box.patched.running("w", 5)
+    assert (start.build, start.incarnation) == (choice.build.name, 5)
+
+
+async def test_a_spawn_that_failed_begins_nothing(box):
+    """What was prepared for it is not taken for what the next one runs."""
+    box.worker("P1_STEPS")
+    await box.gate("w")
+    await box.build()
+    await box.patched.prepare("w", 5)
+    box.specs["w"] = WorkerSpec(command=("x",))
+    await box.patched.prepare("w", 6)
+    box.patched.spawned("w", 6)
+    assert box.patched.running("w", 5) is None
+    assert box.patched.running("w", 6) is None
 
 
 async def test_a_life_that_nothing_is_known_of_is_shown_as_nothing(box):
@@ -459,7 +484,7 @@ async def test_a_build_that_went_between_gate_and_spawn_stops_the_spawn(box):
     assert await box.shut() is None
     box.made.clear()
     with pytest.raises(UnavailableError, match="is gone"):
-        await box.patched.prepare("w")
+        await box.patched.prepare("w", 1)
     box.patched.spawned("w", 1)
     assert box.patched.running("w", 1) is None
 
