@@ -8,23 +8,28 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from genesisd.config.root import Config
+from genesisd.patches.policy import DROPS
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.units import SpecModel
 
 LAUNCH = frozenset(
     {
         "pin", "command", "runner", "model", "served_model_name", "args", "env", "listen", "engine_port",
-        "front.enabled", "gpus", "cwd", "patches",
+        "front.enabled", "gpus", "cwd", "patches.policy", "patches.extra_env", "patches.allow_retired",
+        "patches.waive", "patches.lane",
     }
 )  # fmt: skip
 """Fields that a running process was started with: a change needs a new incarnation."""
 LIVE = frozenset(
     {
         "front.hold", "front.max_held", "share_gpus", "vram_free", "after", "requires", "autostart", "start", "stop",
-        "restart", "probes", "log",
+        "restart", "probes", "log", "patches.attribution",
     }
 )  # fmt: skip
-"""Fields that take effect while the worker runs, or with its next start (``log``, ``vram_free``)."""
+"""Fields that take effect while the worker runs, or with its next start (``log``, ``vram_free``).
+
+Attribution is here, since a note must not cost a restart; see ``roles`` for the part of it that does.
+"""
 DAEMON_LIVE = frozenset({"log.level", "port_range"})
 """Daemon settings that a reload applies; every other one needs a daemon restart."""
 
@@ -87,7 +92,14 @@ def diff(old: Config, new: Config) -> ConfigDiff:
 def changed(old: WorkerSpec, new: WorkerSpec) -> Changed:
     """How two specs of one worker differ."""
     fields = tuple(_differing(old, new))
-    return Changed(old, new, fields, restart=any(_listed(name, LAUNCH) for name in fields))
+    restart = any(_listed(name, LAUNCH) for name in fields) or roles(old) != roles(new)
+    return Changed(old, new, fields, restart=restart)
+
+
+def roles(spec: WorkerSpec) -> dict[str, str]:
+    """The roles by which the worker's policy drops patches: they are part of what it is started with."""
+    by_role = any(DROPS[policy] for policy in (spec.patches.policy,) if policy is not None)
+    return {name: str(entry.role) for name, entry in spec.patches.attribution.items()} if by_role else {}
 
 
 def _differing(old: BaseModel, new: BaseModel, prefix: str = "") -> Iterator[str]:

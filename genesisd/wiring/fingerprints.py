@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 
-from genesisd.config.diff import LAUNCH
+from genesisd.config.diff import LAUNCH, roles
 from genesisd.store.meta import Meta, StoreReadError
 from genesisd.supervisor.spec import WorkerSpec
 
@@ -17,7 +17,8 @@ KEY = "launch/"
 def fingerprint(spec: WorkerSpec) -> str:
     """A hash over the fields that need a new incarnation when they change."""
     content = spec.model_dump(mode="json")
-    launch = {name: _field(content, name) for name in sorted(LAUNCH)}
+    launch: dict[str, object] = {name: _field(content, name) for name in sorted(LAUNCH)}
+    launch["roles"] = roles(spec)
     return hashlib.sha256(json.dumps(launch, sort_keys=True).encode()).hexdigest()
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from genesisd.config import Config, DaemonSpec, Paths, changed, diff
 from genesisd.config.diff import DAEMON_LIVE, LAUNCH, LIVE
+from genesisd.patches.spec import PatchesSpec
 from genesisd.supervisor.spec import FrontSpec, WorkerSpec
 
 BASE = {"command": ["x"], "listen": "127.0.0.1:8000"}
@@ -20,10 +21,25 @@ def config(daemon=None, pins=None, **workers):
     return Config(Path("/f"), DaemonSpec.model_validate(daemon or {}), paths, pins, specs)
 
 
+def test_a_role_restarts_where_the_policy_drops_by_it_and_a_note_never_does():
+    """What a policy leaves in is part of the start; why somebody wants it is not."""
+
+    def of(policy, role, note="x"):
+        return {"patches": {"policy": policy, "attribution": {"P62": {"role": role, "note": note}}}}
+
+    def restarts(one, other):
+        return diff(config(a=one), config(a=other)).changed["a"].restart
+
+    assert restarts(of("safe", "defensive"), of("safe", "no_op"))
+    assert not restarts(of("compat", "defensive"), of("compat", "no_op"))
+    assert not restarts(of("safe", "defensive"), of("safe", "defensive", "another note"))
+
+
 def test_every_field_of_a_worker_has_its_place():
     """A new field must say whether it needs a restart."""
-    fields = {name for name in WorkerSpec.model_fields if name != "front"}
-    fields |= {f"front.{name}" for name in FrontSpec.model_fields}
+    parts = {"front": FrontSpec, "patches": PatchesSpec}
+    fields = {name for name in WorkerSpec.model_fields if name not in parts}
+    fields |= {f"{part}.{name}" for part, spec in parts.items() for name in spec.model_fields}
     assert fields == LAUNCH | LIVE
     assert not LAUNCH & LIVE
 
@@ -70,6 +86,8 @@ def test_added_and_removed():
         ({"gpus": [1]}, ("gpus",), True),
         ({"autostart": False}, ("autostart",), False),
         ({"front": {"hold": 30}}, None, False),
+        ({"patches": {"lane": "27b"}}, ("patches.lane",), True),
+        ({"patches": {"attribution": {"P62": {"role": "no_op"}}}}, ("patches.attribution",), False),
     ],
 )
 def test_a_change_names_its_fields_and_what_it_takes(new, fields, restart):
