@@ -308,6 +308,22 @@ def test_files_are_copied_where_links_are_impossible(cache, env, monkeypatch, nu
     assert [fault.path for fault in verify_build(build, cache)] == ["vllm/core/cache.py"]
 
 
+def test_one_copy_among_links_is_enough_to_say_so(cache, env, monkeypatch):
+    """A single file with too many names is copied; the rest stays linked, and looking again knows of both."""
+    real = os.link
+
+    def link(source, target):
+        if str(source).endswith("vllm/__init__.py"):
+            raise OSError(31, os.strerror(31))
+        real(source, target)
+
+    monkeypatch.setattr(os, "link", link)
+    build = make_build(cache, env, recipe({SCHED: PATCHED}))
+    assert (build.manifest.links, (build.path / "vllm/__init__.py").stat().st_nlink) == ("copied", 1)
+    assert (build.path / "vllm/_C.abi3.so").stat().st_nlink == 2
+    assert verify_build(build, cache) == ()
+
+
 def test_copies_ask_for_their_room_first(cache, monkeypatch):
     """A build that must be copied needs the size of the engine, which an estimate for links does not ask for."""
     env = make_environment(cache, ENGINE | {"vllm/large.bin": bytes(12 << 20)})
