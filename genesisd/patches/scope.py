@@ -22,6 +22,10 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 # A NUL byte is a ValueError, too deep a nesting one of the others.
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 _HAS_SCOPE = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_NESTS = {"body", "orelse", "handlers", "finalbody", "cases"}
+_HOLDERS: list[type[ast.AST]] = [ast.Module, ast.ExceptHandler, ast.match_case, *ast.stmt.__subclasses__()]
+_BLOCKS = {kind: tuple(name for name in kind._fields if name in _NESTS) for kind in _HOLDERS}
+"""The fields that hold statements, handlers or cases: definitions stand nowhere else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +84,7 @@ class Source:
 def read(text: str) -> Source:
     """The definitions of a Python file, or why it does not parse."""
     try:
-        with _quiet():
-            tree = ast.parse(text.removeprefix(BOM))
+        tree = _parse(text)
     except _UNREADABLE as error:
         return Source(fault=_told(error))
     return Source(tuple(_definitions(tree, _Lines(text))))
@@ -91,8 +94,28 @@ def read(text: str) -> Source:
 def compiler_fault(text: str) -> str | None:
     """What only the compiler finds wrong with a file that parses (a return outside a function), or None."""
     try:
-        with _quiet():
-            compile(text.removeprefix(BOM), "<patched>", "exec", dont_inherit=True)
+        _compile(_parse(text))
+    except _UNREADABLE:
+        # A tree may also be too deep to be compiled where its text is not: the text decides.
+        return _fault(text.removeprefix(BOM))
+    return None
+
+
+# Whoever reads a text that was changed compiles it next; more than one tree would be memory for nothing.
+@lru_cache(maxsize=1)
+def _parse(text: str) -> ast.Module:
+    with _quiet():
+        return ast.parse(text.removeprefix(BOM))
+
+
+def _compile(code: str | ast.Module) -> None:
+    with _quiet():
+        compile(code, "<patched>", "exec", dont_inherit=True)
+
+
+def _fault(text: str) -> str | None:
+    try:
+        _compile(text)
     except _UNREADABLE as error:
         return _told(error)
     return None
@@ -140,21 +163,20 @@ def _definitions(tree: ast.Module, lines: _Lines) -> list[Definition]:
     waiting: list[tuple[ast.AST, str]] = [(tree, "")]
     while waiting:
         node, prefix = waiting.pop()
-        for child in _blocks(node):
+        for child in _statements(node):
             inner = prefix
             if isinstance(child, _HAS_SCOPE):
                 found.append(_definition(child, prefix, lines))
                 inner = found[-1].name + ("." if isinstance(child, ast.ClassDef) else ".<locals>.")
-            waiting.append((child, inner))
+            if _BLOCKS[type(child)]:
+                waiting.append((child, inner))
     return sorted(found, key=lambda d: (d.span.start, -d.span.end))
 
 
-def _blocks(node: ast.AST) -> Iterator[ast.AST]:
-    """What ``node`` holds that can hold definitions: statements, handlers and cases, which all stand in such lists."""
-    for name in ("body", "orelse", "handlers", "finalbody", "cases"):
-        inside = getattr(node, name, None)
-        if isinstance(inside, list):  # the body of a lambda is an expression
-            yield from inside
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands in the blocks of ``node``."""
+    for name in _BLOCKS[type(node)]:
+        yield from getattr(node, name)
 
 
 def _definition(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, prefix: str, lines: _Lines) -> Definition:
