@@ -30,6 +30,11 @@ class Traffic:
 class Attester(Protocol):
     """Who can say whether a life runs its build."""
 
+    @property
+    def needed(self) -> bool:
+        """Whether the life has a build, and so must not be ready before it was asked."""
+        ...
+
     async def attest(self, *, overdue: bool) -> Outcome:
         """Success: it does. Failure: it does not; the text names the function and the process.
 

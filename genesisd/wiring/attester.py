@@ -19,7 +19,7 @@ from genesisd.identity import read_proc, stat_fields
 from genesisd.patches.spec import Role
 from genesisd.pins.build_manifest import Build
 from genesisd.pins.build_verify import BuildFault, verify_build
-from genesisd.probes.model import Outcome, Verdict
+from genesisd.probes.model import Outcome, Verdict, success
 from genesisd.supervisor.ports import EventSink, Life, Runner
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.telemetry.metrics import Metrics
@@ -87,9 +87,9 @@ class Attestations:
         self._overdue: dict[str, int] = {}
 
     def attester(self, life: Life) -> LifeAttester | None:
-        """For the probes of a life; None where nothing can be attested."""
+        """For the probes of a life; None where nothing is known of what it was started with."""
         start = self._patched.running(life.worker, life.incarnation)
-        return LifeAttester(self, life) if start is not None and start.build is not None else None
+        return None if start is None else LifeAttester(self, life, needed=start.build is not None)
 
     def begin(self, worker: str, incarnation: int) -> None:
         """A life begins: from now on its requests count."""
@@ -203,12 +203,15 @@ def with_files(found: Attestation, faults: Sequence[BuildFault]) -> Attestation:
 class LifeAttester:
     """Implements the probes' ``Attester`` for one life."""
 
-    def __init__(self, attestations: Attestations, life: Life) -> None:
+    def __init__(self, attestations: Attestations, life: Life, *, needed: bool) -> None:
         self._attestations = attestations
         self._life = life
+        self.needed = needed
 
     async def attest(self, *, overdue: bool) -> Outcome:
-        """Look, tell, answer."""
+        """Look, tell, answer. The plain pin has nothing to show, which must not keep it from being ready."""
+        if not self.needed:
+            return success("it runs the plain pin, of which nothing is to be attested")
         look = await self._attestations.look(self._life, overdue=overdue)
         self._attestations.note(self._life, look)
         if look.attestation is None:

@@ -65,7 +65,8 @@ class ProbeAdapter:
         spec = self._specs()[life.worker]
         teller = _Teller(life, report, self._sink, self._clock, self._remember)
         target = self._target(life, spec)
-        asked = spec.probes if target.attester is None else with_attestation(spec.probes)
+        needed = target.attester is not None and target.attester.needed
+        asked = with_attestation(spec.probes) if needed else spec.probes
         probes = Watch(target, asked, teller, self._session, self._clock, proven)
         self._sets[life.worker] = probes
         self._begun[life.worker] = (life, report)

@@ -264,10 +264,12 @@ async def test_a_life_of_which_nothing_is_known_has_no_attester(box):
     assert box.told() == []
 
 
-async def test_the_plain_pin_has_no_attester_and_says_so(box):
+async def test_the_plain_pin_has_nothing_to_show_and_is_not_kept_from_being_ready(box):
     """There is nothing to be attested, and nobody waits."""
     box.begin(2, build=None)
-    assert box.attestations.attester(box.life) is None
+    attester = box.attestations.attester(box.life)
+    assert not attester.needed
+    assert (await attester.attest(overdue=True)).verdict is Verdict.SUCCESS
     assert box.shown() == BuildView(None, "none", "the plain pin", 2, ("P9",))
     assert box.metrics.attested[-1] == ("w", "none", {}, {})
     assert (await box.attestations.look(box.life)).attestation is None

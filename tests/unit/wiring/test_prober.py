@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -200,7 +201,7 @@ async def test_new_probes_take_over_from_the_old_ones(box):
 
 async def test_a_life_with_a_build_is_asked_first_what_it_runs(box):
     """Without being told to; where the operator said how and when, that holds."""
-    box.attesters[3] = object()
+    box.attesters[3] = SimpleNamespace(needed=True)
     asked = box.begin(3)
     assert [one.kind for one in asked.spec.readiness] == ["attestation", "port-owner", "generation"]
     assert asked.target.attester is box.attesters[3]
@@ -212,6 +213,8 @@ async def test_a_life_with_a_build_is_asked_first_what_it_runs(box):
 
 
 async def test_a_life_without_a_build_is_not(box):
-    """There is nothing that it must run."""
+    """There is nothing that it must run; but a probe that the operator asks for has somebody to ask."""
+    box.attesters[3] = SimpleNamespace(needed=False)
     asked = box.begin(3)
+    assert asked.target.attester is box.attesters[3]
     assert "attestation" not in [one.kind for one in asked.spec.readiness]
