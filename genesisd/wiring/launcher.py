@@ -25,6 +25,7 @@ INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "SS
 
 ATTEST = "attest"
 """The scratch folder in which the processes of a patched engine report."""
+_PLUGINS = "VLLM_PLUGINS"
 LATE_SECONDS = 2.0
 """What a request gets that came between the end of the drain and SIGTERM."""
 
@@ -204,8 +205,12 @@ def _patched(patches: Patches, reports: Path) -> Mapping[str, str]:
     """The worker's own environment; with a build, so that it is found before the pin's own packages."""
     if patches.build is None:
         return patches.environ
-    paths = [str(patches.build), *filter(None, [patches.environ.get("PYTHONPATH")])]
-    return {**patches.environ, "PYTHONPATH": os.pathsep.join(paths), "GENESIS_ATTEST_DIR": str(reports)}
+    environ = dict(patches.environ)
+    environ["PYTHONPATH"] = os.pathsep.join([str(patches.build), *filter(None, [environ.get("PYTHONPATH")])])
+    environ["GENESIS_ATTEST_DIR"] = str(reports)
+    if _PLUGINS in environ:  # a list of those that may be loaded, which leaves out all others
+        environ[_PLUGINS] = ",".join([*filter(None, environ[_PLUGINS].split(",")), "genesisd_attest"])
+    return environ
 
 
 def _given(args: tuple[str, ...], flag: str) -> bool:

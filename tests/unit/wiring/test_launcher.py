@@ -74,6 +74,16 @@ async def test_a_patched_build_is_found_before_the_pins_own_packages(make):
     assert reports in launch.scratch
 
 
+@pytest.mark.parametrize(("asked", "given"), [("", "genesisd_attest"), ("lora,x", "lora,x,genesisd_attest")])
+async def test_a_list_of_plugins_lets_ours_through(make, asked, given):
+    """vLLM loads none that the list leaves out, and a worker that says nothing is never ready."""
+
+    async def patches(_worker):
+        return Patches({"VLLM_PLUGINS": asked}, Path("/builds/b"))
+
+    assert (await make(w=pinned(), patches=patches).prepare("w", 3)).env["VLLM_PLUGINS"] == given
+
+
 async def test_without_a_build_nothing_points_to_one(make):
     """The plain pin runs as it did before there were patches."""
 
