@@ -461,7 +461,7 @@ def prepare(job: dict[str, Any]) -> dict[str, Any]:
         scopes = {patch: [name for where, name in pairs if where == path] for patch, pairs in job["scopes"].items()}
         change = Change(path, {patch: names for patch, names in scopes.items() if names})
         if path.endswith(".py"):
-            _compile(os.path.join(job["build"], path))
+            _compile(job["build"], path)
             change.compare(job["pristine"], job["build"], whole=path in job.get("whole", {}))
         else:
             change.blind("", "it is not Python", change.everyone())
@@ -471,10 +471,13 @@ def prepare(job: dict[str, Any]) -> dict[str, Any]:
     return {"format": FORMAT, "python": python, "items": items, "unattestable": blind}
 
 
-def _compile(path: str) -> None:
+def _compile(build: str, path: str) -> None:
+    """``path`` is the file's name in the code, until an import puts the true one there: places leave no trace."""
     how = py_compile.PycInvalidationMode.CHECKED_HASH
+    source = os.path.join(build, path)
+    target = importlib.util.cache_from_source(source)
     try:
-        py_compile.compile(path, importlib.util.cache_from_source(path), doraise=True, invalidation_mode=how)
+        py_compile.compile(source, target, dfile=path, doraise=True, invalidation_mode=how)
     except py_compile.PyCompileError as error:
         raise SyntaxError(error.msg) from error
 

@@ -35,11 +35,16 @@ def cache(tmp_path):
 
 
 @pytest.fixture(params=[STAND_IN, REAL], ids=["stand-in", "plugin"])
-def build(request, cache):
+def wanted(request):
     if not request.param.exists():
         pytest.skip(f"{request.param.name} is not there")
     made = recipe(FILES, plugin=request.param, whole={"vllm/core/new.py": "new"})
-    return make_build(cache, environment_of(cache), replace(made, scopes=SCOPES))
+    return replace(made, scopes=SCOPES)
+
+
+@pytest.fixture
+def build(wanted, cache):
+    return make_build(cache, environment_of(cache), wanted)
 
 
 def test_every_patch_is_answered_for(build):
@@ -71,6 +76,19 @@ def test_build_is_whole_and_runs(build, cache):
     )
     assert done == "3 11 1 True\n"
     assert verify_build(build, cache, deep=True) == ()
+
+
+def test_the_same_recipe_gives_the_same_build_anywhere(build, wanted, cache, tmp_path):
+    """In another cache: the same manifest but for the times, the same bytes of bytecode, no trace of the place."""
+    twin = make_build(tmp_path / "another" / "place", environment_of(cache), wanted)
+    timeless = [replace(one.manifest, seconds=0.0, built_at=0.0) for one in (build, twin)]
+    assert timeless[0] == timeless[1]
+    bytecode = [name for name, file in build.manifest.files.items() if file.kind == "bytecode"]
+    assert len(bytecode) == len(FILES) + 1
+    for name in bytecode:
+        content = (twin.path / name).read_bytes()
+        assert content == (build.path / name).read_bytes(), name
+        assert str(tmp_path).encode() not in content
 
 
 @pytest.mark.parametrize("plugin", [STAND_IN, REAL], ids=["stand-in", "plugin"])
