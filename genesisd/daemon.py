@@ -320,7 +320,7 @@ class Daemon:
             raise ConflictError(f"worker {worker} does not run", hint=f"genesisctl workers start {worker}")
         look = await self.parts.attestations.look(life)
         self.parts.attestations.note(life, look)
-        shown = self.parts.attestations.shown(worker, life.incarnation) or BuildView(None, "none", "the plain pin")
+        shown = self.parts.attestations.shown(worker, life.incarnation) or BuildView(None, "none", "nothing is known of its start")
         return patches_view(worker, shown, look, spec.patches.attribution)
 
     def refuse_when_stopping(self) -> None:
@@ -362,6 +362,7 @@ class Daemon:
         view = await self._reloader.apply(new, difference)
         for name in difference.removed:
             self.views.forget(name)
+            self.parts.patched.forget(name)
         self.parts.sink.emit(
             "config_reloaded", added=list(view.added), removed=list(view.removed), changed=list(view.changed)
         )

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from genesisd.config.root import Config
 from genesisd.patches.attribution import Severity, coverage, lint, on_with_roles
+from genesisd.patches.environ import Undeclared, environ_problems
+from genesisd.patches.flags import ENABLE
 from genesisd.patches.model import Patch
+from genesisd.patches.parameters import BadValue
 from genesisd.yamlfile import dotted
 
 
@@ -34,6 +37,29 @@ def complaints(config: Config, patches: Sequence[Patch], program: str) -> list[C
             home, at = config.sources[worker].home(("workers", worker, *one.at))
             found.append(Complaint(one.severity, worker, str(home.path), home.locate(at), dotted(at), one.text))
     return found
+
+
+def environ_complaints(config: Config, patches: Sequence[Patch]) -> list[Complaint]:
+    """Keys of ours in a worker's ``env`` that mean nothing there, or whose value cannot be used."""
+    found = []
+    for worker, spec in config.workers.items():
+        told = {one.name: _of_variable(one) for one in environ_problems(spec.env, patches, spec.patches.extra_env)}
+        if spec.pin is None:
+            switches = (name for name in spec.env if name.startswith(ENABLE) and name not in spec.patches.extra_env)
+            told |= dict.fromkeys(
+                switches, "only a worker with a 'pin' gets patches: this one has a command of its own"
+            )
+        for name, text in told.items():
+            home, at = config.sources[worker].home(("workers", worker, "env", name))
+            found.append(Complaint(Severity.ERROR, worker, str(home.path), home.locate(at), dotted(at), text))
+    return found
+
+
+def _of_variable(problem: Undeclared | BadValue) -> str:
+    if isinstance(problem, BadValue):
+        return f"{problem.found!r} cannot be used: expected {problem.expected}"
+    near = f"; did you mean {problem.near}?" if problem.near else ""
+    return f"no patch declares it, so that it would do nothing{near}; list it under patches.extra_env to pass it on"
 
 
 def covered(config: Config, patches: Sequence[Patch], program: str) -> float:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from genesisd.config.root import load
+import genesisd
+from genesisd.config.accounts import complaints, environ_complaints
+from genesisd.config.root import Config, load
 from genesisd.control.views import ConfigCheckView, ConfigFault
 from genesisd.errors import ConfigError
+from genesisd.patches.attribution import Severity
+from genesisd.patches.catalog import catalog
 from genesisd.pins.catalog import load_pins
 
 
@@ -18,7 +23,15 @@ def check_file(path: Path) -> ConfigCheckView:
             load_pins(config.pins)
     except ConfigError as error:
         return ConfigCheckView(str(path), (), _faults(error))
-    return ConfigCheckView(str(path), tuple(config.workers))
+    return ConfigCheckView(str(path), tuple(config.workers), tuple(_patch_faults(config)))
+
+
+def _patch_faults(config: Config) -> Iterator[ConfigFault]:
+    """What would keep a worker from starting; the daemon itself starts, and blocks that worker alone."""
+    told = [*environ_complaints(config, catalog()), *complaints(config, catalog(), genesisd.__version__)]
+    for one in told:
+        if one.severity is Severity.ERROR:
+            yield ConfigFault(str(one), one.file, one.line, one.field)
 
 
 def _faults(error: ConfigError) -> tuple[ConfigFault, ...]:

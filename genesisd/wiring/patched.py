@@ -234,6 +234,13 @@ class Patched:
         if (start := self.running(worker, incarnation)) is not None:
             self._metrics.patches(worker, {name: note.verdict for name, note in start.patches.items()}, start.lost)
 
+    def forget(self, worker: str) -> None:
+        """It left the configuration; one that comes back under its name is another worker."""
+        for kept in (self._running, self._good, self._next):
+            kept.pop(worker, None)
+        self._write(RUNNING + worker, None)
+        self._write(GOOD + worker, None)
+
     def running(self, worker: str, incarnation: int) -> Start | None:
         """What this incarnation was started with; None for a plain command, or where nothing is known."""
         start = self._running.get(worker)

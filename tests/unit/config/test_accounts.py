@@ -10,10 +10,11 @@ import pytest
 import genesisd
 from genesisd import yamlfile
 from genesisd.config import load
-from genesisd.config.accounts import complaints, covered
+from genesisd.config.accounts import complaints, covered, environ_complaints
 from genesisd.patches.attribution import Severity, below_floor
 from genesisd.patches.catalog import catalog
 from genesisd.patches.flags import Flag
+from genesisd.patches.parameters import Kind, Parameter
 from genesisd.patches.policy import apply_policy
 from genesisd.patches.spec import Policy
 from tests.unit.patches.made import patch
@@ -84,6 +85,29 @@ def test_a_complaint_stands_where_the_switch_is_written(tmp_path):
         ("a", "error", 9, "models.m.patches.attribution.P2.role"),
     ]
     assert str(found[0]).startswith(f"{file}:5: models.m.env.GENESIS_ENABLE_P1_A: P1 is switched on")
+
+
+def test_a_variable_that_would_do_nothing_is_an_error_where_it_is_written(tmp_path):
+    """A slip, a short flag, a value out of range, a switch where there is no pin: each would leave a patch off."""
+    file = tmp_path / "genesisd.yaml"
+    file.write_text(
+        "workers:\n  a:\n    pin: p\n    model: m\n    env:\n      GENESIS_ENABLE_P1: '1'\n"
+        "      GENESIS_P1_COUNT: '9'\n      GENESIS_OWN: x\n    patches: {extra_env: [GENESIS_OWN]}\n"
+        "  b:\n    command: [x]\n    env: {GENESIS_ENABLE_P1_A: '1'}\npins: pins.yaml\n"
+    )
+    (tmp_path / "pins.yaml").write_text("pins:\n  p: {package: vllm, version: 0.32.0, python: '3.11'}\n")
+    count = Parameter("GENESIS_P1_COUNT", Kind.INT, low=1, high=8)
+    patches = [patch(id="P1", flag=Flag("P1_A"), parameters=(count,))]
+    found = environ_complaints(load(file, environ={"HOME": "/root"}, root=True), patches)
+    told = {(one.worker, one.line, one.field.rpartition(".")[2]): one.text for one in found}
+    assert set(told) == {
+        ("a", 6, "GENESIS_ENABLE_P1"),
+        ("a", 7, "GENESIS_P1_COUNT"),
+        ("b", 12, "GENESIS_ENABLE_P1_A"),
+    }
+    assert "did you mean GENESIS_ENABLE_P1_A?" in told["a", 6, "GENESIS_ENABLE_P1"]
+    assert "expected a value of kind int from 1 up to 8" in told["a", 7, "GENESIS_P1_COUNT"]
+    assert "command of its own" in told["b", 12, "GENESIS_ENABLE_P1_A"]
 
 
 if __name__ == "__main__":

@@ -34,6 +34,13 @@ def test_a_good_file_names_its_workers(write):
     assert (view.workers, view.faults) == (("b", "a"), ())
 
 
+def test_what_would_block_a_worker_is_told_before_it_does(write):
+    """A switch that nobody declares: the daemon would start, and that worker not."""
+    view = check_file(write("workers:\n  w:\n    command: [x]\n    env: {GENESIS_ENABLE_P61: '1'}\n"))
+    (fault,) = view.faults
+    assert (fault.line, fault.field, view.workers) == (4, "workers.w.env.GENESIS_ENABLE_P61", ("w",))
+
+
 def test_every_fault_of_the_schema_is_told_at_once(write):
     """With line and field, so that one edit mends them all."""
     view = check_file(write("workers:\n  w:\n    comand: [x]\n    gpus: yes\n"))

@@ -78,7 +78,7 @@ async def test_a_patched_build_is_found_before_the_pins_own_packages(make):
 async def test_a_list_of_plugins_lets_ours_through(make, asked, given):
     """vLLM loads none that the list leaves out, and a worker that says nothing is never ready."""
 
-    async def patches(_worker):
+    async def patches(_worker, _incarnation):
         return Patches({"VLLM_PLUGINS": asked}, Path("/builds/b"))
 
     assert (await make(w=pinned(), patches=patches).prepare("w", 3)).env["VLLM_PLUGINS"] == given
