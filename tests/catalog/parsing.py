@@ -50,9 +50,9 @@ def parser_class(tool_parser: str | None, reasoning: str | None = "qwen3") -> An
     )
 
 
-def parser(kind: Any, tokenizer: Any, asked: Any, **template: Any) -> Any:
+def parser(kind: Any, tokenizer: Any, asked: Any) -> Any:
     """A parser for one request."""
-    return kind(tokenizer, asked.tools, chat_template_kwargs=template)
+    return kind(tokenizer, asked.tools, chat_template_kwargs={})
 
 
 def whole(parser: Any, text: str, asked: Any) -> Seen:
@@ -94,11 +94,12 @@ def deltas(tokenizer: Any, text: str, sizes: list[int]) -> list[tuple[str, list[
     return found
 
 
-def cuts(count: int, tries: int = 12) -> Iterator[list[int]]:
-    """Sizes of deltas: all at once, one by one, in two at every place, and drawn at random."""
+def cuts(count: int, tries: int, *, everywhere: bool) -> Iterator[list[int]]:
+    """Sizes of deltas: all at once, one by one, in two (at every place, if wished), and drawn at random."""
     yield [count]
     yield [1] * count
-    yield from ([first, count - first] for first in range(1, count))
+    if everywhere:
+        yield from ([first, count - first] for first in range(1, count))
     draw = random.Random(7)
     for _ in range(tries):
         sizes = []
@@ -107,13 +108,13 @@ def cuts(count: int, tries: int = 12) -> Iterator[list[int]]:
         yield sizes
 
 
-def compared(kind: Any, tokenizer: Any, text: str, asked: Any, **template: Any) -> str | list[str]:
+def compared(kind: Any, tokenizer: Any, text: str, asked: Any, *, everywhere: bool = True) -> str | list[str]:
     """The whole reply as a line; where some way of cutting the stream comes to another, one such beside it."""
-    expected, others = _told(whole(parser(kind, tokenizer, asked, **template), text, asked)), set()
+    expected, others = _told(whole(parser(kind, tokenizer, asked), text, asked)), set()
     prompt = tokenizer.encode("<|im_start|>", add_special_tokens=False)
     count = len(tokenizer.encode(text, add_special_tokens=False))
-    for sizes in cuts(count):
-        got = streamed(parser(kind, tokenizer, asked, **template), deltas(tokenizer, text, sizes), asked, prompt)
+    for sizes in cuts(count, 12 if everywhere else 6, everywhere=everywhere):
+        got = streamed(parser(kind, tokenizer, asked), deltas(tokenizer, text, sizes), asked, prompt)
         others.add(_told(got))
     others.discard(expected)
     return [expected, min(others)] if others else expected
