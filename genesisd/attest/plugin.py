@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 import dis
 import functools
+import gc
 import hashlib
 import importlib.util
 import json
@@ -193,12 +194,19 @@ class Reading:
         self.tree = ast.parse(source, path)
         self.code = compile(source, path, "exec", dont_inherit=True, optimize=0)
         self.found: dict[tuple[str, str], Definition] = {}
-        self._imports = dict(_imported(self.tree))
-        self._rebound = set(_rebound(self.tree))
         self._bound: dict[str, set[str]] = {}
         self._enums: set[str] = set()
         self._block(self.tree.body, self.code, "", 0, certain=True)
-        self.found = {key: self._settled(one) for key, one in self.found.items()}
+
+    # Both look at the whole tree, which is much: most files are read without either.
+
+    @functools.cached_property
+    def _imports(self) -> dict[str, str]:
+        return dict(_imported(self.tree))
+
+    @functools.cached_property
+    def _rebound(self) -> frozenset[str]:
+        return frozenset(_rebound(self.tree))
 
     def _block(
         self, body: Sequence[ast.stmt], code: types.CodeType, inside: str, wrappers: int, *, certain: bool
@@ -220,9 +228,14 @@ class Reading:
         """Note by what a name is bound; what is bound for sure makes what was bound before forgotten."""
         self._bound[name] = {how} if certain else {*self._bound.get(name, ()), how}
 
-    def _settled(self, one: Definition) -> Definition:
-        """Where an import, a loop or another kind of thing may have taken the name, nothing can be foretold."""
+    def settled(self, one: Definition) -> Definition:
+        """``one`` of ``found`` without its digests, if the rest of the module tells that they cannot be foretold.
+
+        Where an import, a loop or another kind of thing may have taken the name, or functions assign to it.
+        """
         name = _plain(one.name)
+        if one.kind.endswith("_constant") and name == one.name and name.rpartition(".")[2] in self._rebound:
+            one = replace(one, digests=(), why=one.why or "functions of its file assign to it")
         ways = self._bound.get(name, set())
         parts = name.split(".")
         around = {way for i in range(1, len(parts)) for way in self._bound.get(".".join(parts[:i]), ())}
@@ -253,10 +266,11 @@ class Reading:
             return
         self._bind(inside + node.name, "function", certain)
         wrappers += sum(one not in _BARE for one in last)
-        name, digest, basis = inside + node.name, digest_of(body), ast.dump(node)
+        name, digest = inside + node.name, digest_of(body)
         accessor = next((_ACCESSORS[one] for one in last if one in _ACCESSORS), None)
         if any(self._is_triton(one) for one in decorators):
-            self._add(Definition(name, "triton", (_digest_of_kernel(node), digest), (basis,), wrappers), certain)
+            digests = (_digest_of_kernel(node), digest)
+            self._add(Definition(name, "triton", digests, (ast.dump(node),), wrappers), certain)
         elif accessor:
             self._add(Definition(f"{name}.{accessor}", "property", (digest,), (digest,), wrappers), certain)
         else:
@@ -310,8 +324,6 @@ class Reading:
         why = ""
         if value is _COMPUTED or (inside in self._enums and isinstance(value, tuple)):
             why = "its value is computed when the module is loaded"
-        elif name.rpartition(".")[2] in self._rebound:
-            why = "functions of its file assign to it"
         digests = () if why else (digest_of(value),)
         self._add(Definition(name, _kind_of_constant(inside), digests, basis, why=why), certain)
 
@@ -330,9 +342,11 @@ class Reading:
         self.found[one.name, one.kind] = one
 
     def _is_triton(self, decorator: str) -> bool:
+        if decorator.rpartition(".")[2] != "jit":
+            return False
         first, _, _ = decorator.partition(".")
         origin = self._imports.get(first, first)
-        return decorator.rpartition(".")[2] == "jit" and ("triton" in origin or "gluon" in origin)
+        return "triton" in origin or "gluon" in origin
 
 
 def _plain(name: str) -> str:
@@ -370,11 +384,22 @@ def _kind_of_constant(inside: str) -> str:
 
 def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """Name -> what it was imported as."""
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         if isinstance(node, ast.Import):
             yield from ((one.asname or one.name.partition(".")[0], one.name) for one in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from ((one.asname or one.name, f"{node.module}.{one.name}") for one in node.names)
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """All of them, in the order of ``ast.walk``, which looks into expressions too."""
+    row: list[Any] = [tree]
+    for node in row:
+        if isinstance(node, ast.stmt):
+            yield node
+        for parts in ("body", "handlers", "orelse", "finalbody", "cases"):
+            found = getattr(node, parts, ())
+            row += found if isinstance(found, list) else ()
 
 
 def _rebound(tree: ast.Module) -> Iterator[str]:
@@ -426,10 +451,16 @@ def _nested(code: types.CodeType, name: str, line: int) -> types.CodeType | None
 
 
 _COMPUTED = object()
+_NEVER_FOLDED = (ast.Call, ast.Attribute, ast.Dict, ast.List, ast.Set, ast.Lambda)
+"""The compiler need not be asked about them."""
 
 
 def _folded(node: ast.expr) -> object:
     """The value that the compiler puts in the place of an expression; ``_COMPUTED`` where it puts none."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, _NEVER_FOLDED):
+        return _COMPUTED
     code = compile(ast.Expression(node), "<constant>", "eval", dont_inherit=True, optimize=0)
     idle = {"RESUME", "RETURN_VALUE", "CACHE", "NOP"}
     steps = [one for one in dis.get_instructions(code) if one.opname not in idle]
@@ -505,7 +536,7 @@ class Change:
         known = {} if whole or before is None else before.found
         for key, one in sorted(after.found.items()):
             if key not in known or known[key].basis != one.basis:
-                self._definition(one, key in known)
+                self._definition(after.settled(one), key in known)
         outside = before is None or outline_of(before.code) != outline_of(after.code)
         if outside or whole:
             self._item(Definition("", "module", (), ()), digest_of(after.code), self._of_module())
@@ -997,8 +1028,8 @@ def _start_ticks() -> int:
 
 
 def _began() -> float:
-    """Wall time at which the process began."""
-    age = time.clock_gettime(time.CLOCK_BOOTTIME) - _start_ticks() / os.sysconf("SC_CLK_TCK")
+    """Wall time at which the process had begun: the kernel cuts its ticks off, and nothing is loaded in the first one."""
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - (_start_ticks() + 1) / os.sysconf("SC_CLK_TCK")
     return time.time() - age
 
 
@@ -1055,6 +1086,7 @@ def main(argv: Sequence[str]) -> int:
     if len(argv) != 2 or argv[0] != "prepare":
         sys.stderr.write("usage: python -I plugin.py prepare JOB.json\n")
         return 2
+    gc.disable()  # trees by the million nodes: the collector would walk them again and again, and find nothing
     with open(argv[1], encoding="utf-8") as file:
         job = json.load(file)
     try:
