@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -41,11 +40,12 @@ class Handed(click.Command):
         ctx.params["arguments"] = tuple(args)
         return []
 
-    def invoke(self, ctx: click.Context) -> NoReturn:
-        """Let the program take this process's place: signals, terminal and exit status are then its own."""
+    def invoke(self, ctx: click.Context) -> int:
+        """Run the program, and end as it does. A child, not this process: whoever calls us from within lives on."""
+        from genesisd.cli.child import pass_through  # noqa: PLC0415 - costs start-up time, and attest has no child
+
         sys.stdout.flush()
-        argv = command(ctx.ensure_object(Session), ctx.info_name or "", ctx.params["arguments"])
-        os.execv(argv[0], argv)  # noqa: S606 - no shell is meant
+        return pass_through(command(ctx.ensure_object(Session), ctx.info_name or "", ctx.params["arguments"]))
 
 
 def command(session: Session, name: str, arguments: tuple[str, ...]) -> list[str]:

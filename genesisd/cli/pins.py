@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import click
 
 from genesisd.cli import exits
+from genesisd.cli.child import pass_through
 from genesisd.cli.commands import LateGroup, Verb
 from genesisd.cli.session import Session, usage
 from genesisd.cli.text import Cell
@@ -65,7 +65,7 @@ def build(session: Session, pin: str, config_file: str | None, pins_file: str | 
         raise usage("the configuration names no pins file", "say --pins FILE")
     progress = "json" if session.json else "human"
     argv = [sys.executable, "-P", "-m", "genesisd.pins.build", pins_file, pin, "--cache", cache, "--progress", progress]
-    return _pass_through(argv)
+    return pass_through(argv)
 
 
 def _configured(session: Session, config_file: str | None) -> tuple[str | None, str]:
@@ -83,14 +83,3 @@ def daemons_config(session: Session) -> str:
     except GenesisError:
         return SYSTEM_CONFIG
     return path
-
-
-def _pass_through(argv: list[str]) -> int:
-    """Let a child have the terminal; an interrupt reaches it too, and it ends in its own way."""
-    with subprocess.Popen(argv) as child:
-        while True:
-            try:
-                status = child.wait()
-            except KeyboardInterrupt:
-                continue
-            return status if status >= 0 else 128 - status

@@ -21,8 +21,10 @@ import pytest
 from click.testing import CliRunner
 
 from genesisd.cli.main import root, run
+from genesisd.cli.patches import Handed
 from genesisd.control import messages
 from genesisd.errors import ConfigError, ConflictError, PermissionDeniedError
+from genesisd.patchtool.app import root as tool
 from genesisd.supervisor.model import Phase
 from tests.e2e.control_thread import serve
 from tests.fakes.control_api import failed_worker, ready_worker, stopped_worker
@@ -257,19 +259,22 @@ def test_config_check_offline(capsys, tmp_path, monkeypatch) -> None:
     assert "is fine" in capsys.readouterr().err
 
 
-def test_help_has_examples_first_everywhere() -> None:
-    """-h of each command shows a line to copy before it explains."""
+@pytest.mark.parametrize(("group", "first"), [(root, []), (tool, ["patches"])], ids=["genesisctl", "patches"])
+def test_help_has_examples_first_everywhere(group, first) -> None:
+    """-h of each command shows a line to copy before it explains, also in the program behind 'patches'."""
 
     def walk(command, path):
         yield path, command
         for name in getattr(command, "list_commands", lambda _c: [])(None):
-            yield from walk(command.get_command(None, name), [*path, name])
+            if not isinstance(command.get_command(None, name), Handed):
+                yield from walk(command.get_command(None, name), [*path, name])
 
-    for path, command in walk(root, []):
-        shown = CliRunner().invoke(root, [*path, "-h"]).output
-        assert shown.index("Examples:") < shown.index("Options:"), path
-        assert " ".join(["genesisctl", *path]).split()[:2] == shown.split("Examples:")[1].split()[:2] or path == []
-        assert command.help, path
+    for path, command in walk(group, []):
+        shown = CliRunner().invoke(group, [*path, "-h"]).output
+        whole = ["genesisctl", *first, *path]
+        assert shown.index("Examples:") < shown.index("Options:"), whole
+        assert whole[:2] == shown.split("Examples:")[1].split()[:2] or whole == ["genesisctl"]
+        assert command.help, whole
 
 
 # --- the daemon is down ---------------------------------------------------------------------------------------

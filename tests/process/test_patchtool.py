@@ -87,7 +87,7 @@ def test_half_an_order_is_refused(box, argv):
 
 
 def test_the_exit_status_of_a_check_comes_through(box):
-    """genesisctl is replaced by the tool, so what it ends with is what the shell sees."""
+    """What the tool ends with is what the shell sees."""
     told = ctl(box, "check", "--pin", "small", "--json")
     assert told.returncode == 10
     words = {one["patch"]: one["verdict"] for one in json.loads(told.stdout)["patches"]}
