@@ -30,14 +30,16 @@ def find_build(cache_dir: Path, env_name: str, key: str) -> Build | None:
 
 
 @contextmanager
-def hold_build(cache_dir: Path, name: str) -> Iterator[Build | None]:
-    """The finished build, which nobody removes until the end of the block; None when it is not there.
+def hold_build(cache_dir: Path, name: str) -> Iterator[bool]:
+    """Whether the finished build is there; then nobody removes it until the end of the block.
 
-    A process that runs from the build keeps it too, once it does: hold it from finding it to that point.
+    A process that runs from the build keeps it too, once it does: hold it from finding it to that point. Waits for
+    nobody, and reads nothing: a build that is just being made or removed is not there.
     """
     cache = Cache(cache_dir.absolute())
-    with lock.shared(cache.lock(name)):
-        yield read_build(cache, name)
+    with lock.shared_now(cache.lock(name)) as fd:
+        # Its manifest is the first to go, and only under the lock: what is there now stays.
+        yield fd is not None and cache.build_manifest(name).exists()
 
 
 def make_build(cache_dir: Path, environment: Environment, recipe: Recipe, report: Report = silent) -> Build:

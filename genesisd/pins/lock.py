@@ -50,6 +50,16 @@ def shared(path: Path) -> Iterator[int]:
         os.close(fd)
 
 
+@contextmanager
+def shared_now(path: Path) -> Iterator[int | None]:
+    """As ``shared``, but None instead of waiting."""
+    fd = _open(path)
+    try:
+        yield fd if _take(fd, fcntl.LOCK_SH | fcntl.LOCK_NB) else None
+    finally:
+        os.close(fd)
+
+
 def _open(path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

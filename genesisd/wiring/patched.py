@@ -25,6 +25,7 @@ from genesisd.telemetry.metrics import Metrics
 from genesisd.wiring.builders import Builders, Command, Told
 from genesisd.wiring.engines import PinEngines
 from genesisd.wiring.gates import Gate
+from genesisd.wiring.holds import Holds
 from genesisd.wiring.models import model_config
 from genesisd.wiring.selection import Selection, key_of, select, unmended
 from genesisd.wiring.starts import KEPT, PatchNote, Start, from_json, lost, summary
@@ -83,6 +84,7 @@ class Patched:
         self._metrics = metrics
         self._writes: set[asyncio.Task[None]] = set()
         self.builders = Builders(Told("build_step", "build_made", "build_failed", "build"), sink)
+        self._holds = Holds()
         self._next: dict[str, Start] = {}
         self._running: dict[str, Start] = {}
         self._builds: dict[str, Build] = {}
@@ -112,15 +114,19 @@ class Patched:
     async def prepare(self, worker: str, incarnation: int) -> Choice | None:
         """The same, with its build, and taken note of: ``incarnation`` begins with it. Raises UnavailableError.
 
+        The build is held until the incarnation is spawned, so that nobody removes it between the two; one that is
+        never spawned lets go at the next ``prepare``, ``forget`` or ``close``.
+
         The note is kept before the spawn: a daemon that dies right after it would leave a life to the next one of
         which nothing is known, and that would be believed unseen.
         """
         self._next.pop(worker, None)
+        self._holds.release(worker)
         choice = await self.choose(worker)
         if choice is None:
             await self._keep(RUNNING + worker, None)
             return None
-        if choice.key is not None and choice.build is None:
+        if choice.key is not None and (choice.build is None or not self._hold(worker, choice.build)):
             raise UnavailableError(f"the build {choice.key} of {worker} is gone", hint="it is made again")
         notes = verdicts(choice)
         good = from_json(await self._get(GOOD + worker))
@@ -129,6 +135,9 @@ class Patched:
         await self._keep(RUNNING + worker, start.to_json())
         self._next[worker] = start
         return choice
+
+    def _hold(self, worker: str, build: Build) -> bool:
+        return self._holds.take(worker, self._engines.cache, build.name)
 
     async def _check(self, spec: WorkerSpec, pin: str) -> Reason | None:
         try:
@@ -211,6 +220,7 @@ class Patched:
 
     def spawned(self, worker: str, incarnation: int) -> None:
         """An incarnation runs with what was prepared."""
+        self._holds.release(worker)
         start = self._next.pop(worker, None)
         if start is None:
             self._running.pop(worker, None)
@@ -236,6 +246,7 @@ class Patched:
 
     def forget(self, worker: str) -> None:
         """It left the configuration; one that comes back under its name is another worker."""
+        self._holds.release(worker)
         for kept in (self._running, self._good, self._next):
             kept.pop(worker, None)
         self._write(RUNNING + worker, None)
@@ -274,7 +285,8 @@ class Patched:
             return
 
     async def close(self) -> None:
-        """End the builds, and wait for what is being written."""
+        """End the builds, let go of what is held, and wait for what is being written."""
+        self._holds.close()
         await self.builders.close()
         await asyncio.gather(*self._writes, return_exceptions=True)
 

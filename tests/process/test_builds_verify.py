@@ -200,20 +200,28 @@ def test_build_that_a_worker_uses_stays(both):
 def test_build_that_is_held_stays(both):
     """From finding it to the start of its process nobody removes it."""
     with hold_build(both, NAMES[KEY]) as held:
+        assert held
         collected = collect_builds(both, keep=())
         assert (present(both), collected.kept[0].reason) == ({KEY}, "its lock is held")
-        assert held == find_build(both, NAME, KEY)
-        assert remove_build(both, NAMES[KEY]) == Kept(held.path, "its lock is held")
+        assert remove_build(both, NAMES[KEY]) == Kept(Cache(both).build(NAMES[KEY]), "its lock is held")
+        with hold_build(both, NAMES[KEY]) as too:
+            assert too
     collect_builds(both, keep=())
     assert present(both) == set()
 
 
 def test_holding_what_is_not_there(cache):
-    """None, and no lock that outlives the block."""
+    """It says so, and no lock outlives the block."""
     with hold_build(cache, NAMES[KEY]) as held:
-        assert held is None
+        assert not held
     with lock.exclusive_now(Cache(cache).lock(NAMES[KEY])) as fd:
         assert fd is not None
+
+
+def test_holding_what_somebody_removes(both):
+    """It does not wait for the remover: to it the build is gone already."""
+    with lock.exclusive_now(Cache(both).lock(NAMES[KEY])), hold_build(both, NAMES[KEY]) as held:
+        assert not held
 
 
 def test_build_that_is_held_can_still_be_asked_for(both):

@@ -12,6 +12,9 @@ import pytest
 from genesisd.errors import UnavailableError
 from genesisd.patches.flags import Flag
 from genesisd.patches.parameters import Kind, Parameter
+from genesisd.pins.build_gc import collect_builds, remove_build
+from genesisd.pins.gc import Kept
+from genesisd.pins.layout import Cache
 from genesisd.store.store import Store
 from genesisd.supervisor.ports import Card
 from genesisd.supervisor.spec import WorkerSpec
@@ -83,7 +86,14 @@ class Box:
         chosen = [one for one in self.catalog if one.id in choice.selection.patches]
         made = build_of(self.pins, self.pins.environment("cpu").name, choice.key, chosen)
         self.made[made.name] = made
+        manifest = Cache(self.pins.cache).build_manifest(made.name)
+        manifest.parent.mkdir(parents=True, exist_ok=True)
+        manifest.touch()
         self.builders.building.clear()
+
+    def collect(self):
+        """All builds that nobody holds go."""
+        return collect_builds(self.pins.cache, keep=())
 
     async def shut(self) -> str | None:
         reason = await self.gate("w")
@@ -227,6 +237,56 @@ async def test_a_pin_that_is_not_there_shuts_the_gate_with_what_to_do(box):
     box.worker("P1_STEPS")
     box.pins.is_built = False
     assert await box.why() == "pin cpu is not built; genesisctl pins build cpu"
+
+
+# --- a build that is about to be run --------------------------------------------------------------------------------
+
+
+async def test_a_build_is_held_from_its_preparation_to_the_spawn(box):
+    """A collection in between keeps it; one before, which took it, is noticed; one after is the process's to hinder."""
+    box.worker("P1_STEPS")
+    await box.gate("w")
+    await box.build()
+    (name,) = box.made
+    await box.patched.prepare("w", 1)
+    await box.patched.prepare("w", 2)
+    assert [one.reason for one in box.collect().kept] == ["its lock is held"]
+    assert isinstance(remove_build(box.pins.cache, name), Kept)
+    box.patched.spawned("w", 2)
+    assert box.collect().kept == ()
+    with pytest.raises(UnavailableError, match="is gone"):
+        await box.patched.prepare("w", 3)
+
+
+@pytest.mark.parametrize("how", ["forget", "close", "plain"])
+async def test_a_build_that_is_never_spawned_is_let_go(box, how):
+    """With its worker, with the daemon, or once the worker is to run something else."""
+    box.worker("P1_STEPS")
+    await box.gate("w")
+    await box.build()
+    await box.patched.prepare("w", 1)
+    if how == "forget":
+        box.patched.forget("w")
+    elif how == "close":
+        await box.patched.close()
+    else:
+        box.worker()
+        await box.patched.prepare("w", 2)
+    assert box.collect().kept == ()
+
+
+async def test_workers_hold_a_build_that_they_share_each_for_itself(box):
+    """The first one that is spawned does not let go for the other."""
+    box.worker("P1_STEPS")
+    box.specs["other"] = box.specs["w"]
+    await box.gate("w")
+    await box.build()
+    await box.patched.prepare("w", 1)
+    await box.patched.prepare("other", 1)
+    box.patched.spawned("w", 1)
+    assert len(box.collect().kept) == 1
+    box.patched.spawned("other", 1)
+    assert box.collect().kept == ()
 
 
 # --- load bearing ---------------------------------------------------------------------------------------------------
