@@ -49,14 +49,13 @@ def plan(texts: Texts, patch: Patch, pristine: Texts | None = None) -> Outcome:
     return _refusal(patch.edits, found) or _apply(patch.edits, found, texts)
 
 
-def merge(text: str | None, cuts: Sequence[Cut]) -> tuple[str, tuple[Cut, ...]] | Failed:
+def merge(text: str, cuts: Sequence[Cut]) -> tuple[str, tuple[Cut, ...]] | Failed:
     """One file with ``cuts`` made, or why they may not be."""
-    before = text or ""
     for one, other in collisions(cuts):
         detail = f"{one.edit} and {other.edit} want the same place"
         return Failed(Fault.OVERLAP, one.path, detail, (one.edit, other.edit))
-    after, landed = splice(before, cuts)
-    return failure(cuts[0].path, before, after, cuts) or (after, landed)
+    after, landed = splice(text, cuts)
+    return failure(cuts[0].path, text, after, cuts) or (after, landed)
 
 
 def _is_applied(edits: Sequence[Edit], found: Sequence[Found], texts: Texts) -> bool:

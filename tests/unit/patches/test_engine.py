@@ -439,7 +439,32 @@ def test_definitions_outside_of_the_scope_stay(text, edits, lost):
 def test_results_that_overlap_are_not_taken_for_the_patch():
     """Text that two edits would both have had to write was not written by them."""
     both = patch(edit("a()", "x(y)", id="one"), edit("b()", "y)\nz", id="two"))
-    assert plan({FILE: "x(y)\nz\n"}, both).fault is Fault.UNRECOGNISABLE
+    detail = "what one, two writes is there, and not by this patch"
+    assert plan({FILE: "x(y)\nz\n"}, both) == Failed(Fault.UNRECOGNISABLE, FILE, detail, ("one", "two"))
+
+
+@pytest.mark.parametrize(
+    ("text", "edits", "named"),
+    [
+        ("n = 101\n", (edit("0", "11"),), "e"),
+        ("n = 101\nm = 2\n", (edit("0", "11", id="one"), edit("m = 2", "m = 3", id="two")), "one, two"),
+    ],
+)
+def test_a_result_that_could_be_read_in_two_ways_is_not_written(text, edits, named):
+    """Where the new text and its surroundings say the same twice, nobody could find the place again: a wider anchor can."""
+    detail = f"the result of {named} cannot be told from other text of the scope: make the anchor wider"
+    names = tuple(edit.id for edit in edits)
+    assert plan({FILE: text}, patch(*edits)) == Failed(Fault.UNRECOGNISABLE, FILE, detail, names)
+    assert isinstance(plan({FILE: text}, patch(edit("101", "1111"), *edits[1:])), Applied)
+
+
+def test_what_is_half_there_is_told_edit_by_edit():
+    """Whoever has to mend it learns of each edit on which side it is."""
+    there = [edit(f"x{n} = 1", f"x{n} = 2", id=f"there{n}") for n in (1, 2)]
+    lacking = [edit(f"y{n} = 1", f"y{n} = 2", id=f"lacking{n}") for n in (1, 2)]
+    detail = "there1, there2 is there already, lacking1, lacking2 is not"
+    expected = Failed(Fault.HALF_APPLIED, FILE, detail, ("there1", "there2"))
+    assert plan({FILE: "x1 = 2\nx2 = 2\ny1 = 1\ny2 = 1\n"}, patch(*there, *lacking)) == expected
 
 
 def test_a_patch_of_several_files_tells_all_its_cuts():
@@ -452,7 +477,8 @@ def test_a_patch_of_several_files_tells_all_its_cuts():
 def test_optional_edits_that_stand_by_chance_are_no_patch():
     """Where nothing is to do, and what is there could not come from the patch, it says so."""
     chance = patch(edit("x = 1", "x = 2", required=False))
-    assert plan({FILE: "x = 2\nx = 2\n"}, chance).fault is Fault.UNRECOGNISABLE
+    detail = "what e writes is there, and not by this patch"
+    assert plan({FILE: "x = 2\nx = 2\n"}, chance) == Failed(Fault.UNRECOGNISABLE, FILE, detail, ("e",))
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])

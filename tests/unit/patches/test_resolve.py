@@ -252,6 +252,16 @@ TOLD = [
         Ruling("A", Gate.RETIRED, "the id is burned; no override applies it"),
     ),
     (
+        [flagged("A", applies_to=HYBRID)],
+        request("A", facts={Fact.IS_HYBRID: False}),
+        Ruling("A", Gate.APPLIES_TO, "is_hybrid is False, not True"),
+    ),
+    (
+        [flagged("A", lifecycle=Lifecycle.RETIRED, retirement=Retirement(RetiredBecause.SUPERSEDED))],
+        request("A"),
+        Ruling("A", Gate.RETIRED, "retired: superseded"),
+    ),
+    (
         [flagged("A", requires=("X", "C")), flagged("C")],
         request("A"),
         Ruling("A", Gate.REQUIRES, "requires C (not_enabled), X (unknown)"),

@@ -195,8 +195,9 @@ def test_levels_and_cycles():
     assert levels([patch(id="B"), patch(id="A"), patch(id="C", follows=("A", "X"))]) == (("A", "B"), ("C",))
     assert set(cycle(round_trip)) == {"A", "B"}
     assert cycle([patch(id="A")]) == ()
-    with pytest.raises(ValueError, match="wait for one another: "):
+    with pytest.raises(ValueError, match="wait for one another") as refused:
         plan_all(TREE, round_trip)
+    assert str(refused.value).endswith(": " + " -> ".join(cycle(round_trip)))
 
 
 def test_what_lower_levels_changed_elsewhere_is_kept():
@@ -243,6 +244,21 @@ TOLD = [
         ),
     ),
     ([REQUIRING], "B", NotApplicable("it requires A, which is not applied")),
+    (
+        [patch(*REQUIRING.edits, id="B", requires=("A", "Z"))],
+        "B",
+        NotApplicable("it requires A, Z, which is not applied"),
+    ),
+    (
+        [patch(edit("x", "y", id="e1", after="A"), edit("y", "z", id="e2", after="Z"), id="B")],
+        "B",
+        Failed(Fault.BASE_MISSING, FILE, "it stands on A, Z, not applied"),
+    ),
+    (
+        [patch(edit("a = 0", "a = 1", id="e1"), id="A"), patch(edit("a = 1", "a = 2", id="e2"), id="B")],
+        "B",
+        Failed(Fault.OVERLAP, FILE, "A, B want the same place, and no order between them is declared", ("e1", "e2")),
+    ),
 ]
 
 
