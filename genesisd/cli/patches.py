@@ -23,6 +23,7 @@ TOLD: Mapping[str, str] = {
     "check": "Whether the catalog applies to a tree.",
     "build": "Make a patched build ahead of a start.",
     "verify": "Whether builds still are what was built.",
+    "gc": "Remove the builds that nobody needs.",
     "export": "One patch as a git patch, to offer upstream.",
     "docs": "Write docs/PATCHES.md and docs/RELEASE_POLICY.md.",
     "new": "Begin a patch: its file, its case, its id.",

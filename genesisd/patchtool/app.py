@@ -13,6 +13,7 @@ _WHERE = {
     "check": "checking:check",
     "build": "building:build",
     "verify": "verifying:verify",
+    "gc": "collecting:collect",
     "export": "exporting:export",
     "docs": "documents:docs",
     "new": "beginning:new",

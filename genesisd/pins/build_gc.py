@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import stat
 from typing import TYPE_CHECKING
 
 from genesisd.errors import ConflictError
@@ -12,30 +13,39 @@ from genesisd.pins.layout import Cache
 from genesisd.pins.users import user_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
+
+    Take = Callable[[Path], None]
 
 _STAGING = ".new-"
 
 
-def collect_builds(cache_dir: Path, keep: Collection[str], in_use: Collection[str] = ()) -> Collected:
+def collect_builds(
+    cache_dir: Path, keep: Collection[str], in_use: Collection[str] = (), *, dry_run: bool = False
+) -> Collected:
     """Remove all builds but those named in ``keep``, and records of environments that are gone.
 
     A build is in use while it is named in ``in_use``, while somebody holds its lock, or while a process runs from
-    it. Its manifest goes first: from then on it does not count.
+    it. Its manifest goes first: from then on it does not count. A dry run removes nothing, and says the same.
     """
     cache = Cache(cache_dir.absolute())
     removed: list[Removed] = []
+
+    def take(path: Path) -> None:
+        removed.append(_measure(path) if dry_run else _remove(path))
+
     kept: list[Kept] = []
     for name in sorted(_names(cache) - set(keep)):
-        reason = "a worker uses it" if name in in_use else _remove_unless_used(cache, name, removed)
+        reason = "a worker uses it" if name in in_use else _remove_unless_used(cache, name, take)
         if reason is not None:
             kept.append(Kept(cache.build(name), reason))
     for name in sorted(_half_made(cache) & set(keep)):
-        _remove_unless_used(cache, name, removed, only_half_made=True)
-    _collect_pristines(cache, removed)
-    trash = [path for folder in (cache.builds, cache.pristines) for path in folder.glob(".trash-*")]
-    removed += [_remove(path) for path in trash]
+        _remove_unless_used(cache, name, take, only_half_made=True)
+    _collect_pristines(cache, take)
+    for folder in (cache.builds, cache.pristines):
+        for trash in folder.glob(".trash-*"):
+            take(trash)
     return Collected(tuple(removed), tuple(kept))
 
 
@@ -43,7 +53,7 @@ def remove_build(cache_dir: Path, name: str) -> Removed | Kept:
     """Remove one build, such as one that was tampered with, so that it can be made anew; unless it is in use."""
     cache = Cache(cache_dir.absolute())
     removed: list[Removed] = []
-    reason = _remove_unless_used(cache, name, removed)
+    reason = _remove_unless_used(cache, name, lambda path: removed.append(_remove(path)))
     if reason is not None:
         return Kept(cache.build(name), reason)
     return Removed(cache.build(name), sum(one.bytes for one in removed))
@@ -63,7 +73,7 @@ def remove_remains(cache: Cache, name: str) -> None:
         _remove(path)
 
 
-def _remove_unless_used(cache: Cache, name: str, removed: list[Removed], *, only_half_made: bool = False) -> str | None:
+def _remove_unless_used(cache: Cache, name: str, take: Take, *, only_half_made: bool = False) -> str | None:
     """Why it stays, or None."""
     with lock.exclusive_now(cache.lock(name)) as fd:
         if fd is None:
@@ -71,8 +81,8 @@ def _remove_unless_used(cache: Cache, name: str, removed: list[Removed], *, only
         user = None if only_half_made else user_of(cache.build(name))
         if user is not None:
             return f"process {user} runs from it"
-        paths = _left_by_dead(cache, name) if only_half_made else _all_of(cache, name)
-        removed += [_remove(path) for path in paths]
+        for path in _left_by_dead(cache, name) if only_half_made else _all_of(cache, name):
+            take(path)
     return None
 
 
@@ -108,17 +118,21 @@ def _visible(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if not path.name.startswith(".")] if folder.is_dir() else []
 
 
-def _collect_pristines(cache: Cache, removed: list[Removed]) -> None:
+def _collect_pristines(cache: Cache, take: Take) -> None:
     owned = [(path, path.name.removesuffix(".json")) for path in _visible(cache.pristines)]
     for path, name in sorted([*owned, *_hidden(cache.pristines)]):
         half_made = path.name.startswith(".")
         with lock.exclusive_now(cache.lock(f"{name}+pristine")) as fd:
             if fd is not None and (half_made or not cache.manifest(name).exists()):
-                removed.append(_remove(path))
+                take(path)
+
+
+def _measure(path: Path) -> Removed:
+    return Removed(path, own_size(path))
 
 
 def _remove(path: Path) -> Removed:
-    size = _own_size(path)
+    size = own_size(path)
     if path.is_file():
         path.unlink()
     elif path.name.startswith("."):
@@ -128,7 +142,7 @@ def _remove(path: Path) -> Removed:
     return Removed(path, size)
 
 
-def _own_size(path: Path) -> int:
+def own_size(path: Path) -> int:
     """Bytes that its removal frees: what has another name stays on the disk."""
     statuses = [path.lstat(), *(below.lstat() for below in path.rglob("*"))]
-    return sum(one.st_blocks * 512 for one in statuses if one.st_nlink == 1)
+    return sum(one.st_blocks * 512 for one in statuses if one.st_nlink == 1 or stat.S_ISDIR(one.st_mode))
