@@ -12,7 +12,7 @@ from typing import Any
 
 from genesisd.errors import GenesisError, UnavailableError
 from genesisd.patches.catalog import catalog
-from genesisd.patches.facts import Gpu, Known, gather
+from genesisd.patches.facts import Known
 from genesisd.patches.resolve import Gate as PatchGate
 from genesisd.patches.spec import Role
 from genesisd.pins.build_manifest import Build
@@ -26,7 +26,7 @@ from genesisd.wiring.builders import Builders, Command, Told
 from genesisd.wiring.engines import PinEngines
 from genesisd.wiring.gates import Gate
 from genesisd.wiring.holds import Holds
-from genesisd.wiring.models import model_config
+from genesisd.wiring.knowledge import Knowledge
 from genesisd.wiring.selection import Selection, key_of, select, unmended
 from genesisd.wiring.starts import KEPT, PatchNote, Start, from_json, lost, summary
 
@@ -79,8 +79,7 @@ class Patched:
         self._engines = engines
         self._meta = meta
         self._sink = sink
-        self._demo = demo
-        self._cards = cards
+        self._knowledge = Knowledge(demo, engines.cache, cards)
         self._metrics = metrics
         self._writes: set[asyncio.Task[None]] = set()
         self.builders = Builders(Told("build_step", "build_made", "build_failed", "build"), sink)
@@ -181,7 +180,7 @@ class Patched:
         return Reason("build-making", f"build {name} is being made: {self.builders.progress(name)}")
 
     async def _choose(self, spec: WorkerSpec, pin: str) -> Choice:
-        known = gather(await asyncio.to_thread(self._config, spec), spec.args, await self._gpus(spec))
+        known = await self._knowledge.of(spec)
         environment = await asyncio.to_thread(self._engines.environment, pin)
         selection = select(spec, self._engines.pin(pin).version, known, catalog())
         key = key_of(selection, catalog(), environment.name)
@@ -191,23 +190,6 @@ class Patched:
         if found is not None:
             self._builds[found.name] = found
         return Choice(selection, key, found, known)
-
-    def _config(self, spec: WorkerSpec) -> Mapping[str, Any] | None:
-        return model_config(spec, self._demo, self._engines.cache)
-
-    async def known(self, spec: WorkerSpec) -> Known:
-        """All that is known about the worker before it starts."""
-        return gather(await asyncio.to_thread(self._config, spec), spec.args, await self._gpus(spec))
-
-    async def _gpus(self, spec: WorkerSpec) -> tuple[Gpu, ...] | None:
-        if not spec.gpus:
-            return None if _wants_cards(spec) else ()
-        try:
-            cards = await self._cards.cards()
-        except UnavailableError:
-            return None
-        found = [cards[index] for index in spec.gpus if index in cards and cards[index].sm is not None]
-        return tuple((card.sm or 0, card.total) for card in found) if len(found) == len(spec.gpus) else None
 
     # --- a life -----------------------------------------------------------------------------------------------
 
@@ -310,7 +292,3 @@ def verdicts(choice: Choice) -> dict[str, PatchNote]:
 def bearing(spec: WorkerSpec) -> list[str]:
     """Ids that the worker cannot do without."""
     return [name for name, entry in spec.patches.attribution.items() if entry.role is Role.LOAD_BEARING]
-
-
-def _wants_cards(spec: WorkerSpec) -> bool:
-    return spec.share_gpus or "CUDA_VISIBLE_DEVICES" in spec.env

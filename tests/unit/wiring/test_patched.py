@@ -581,7 +581,7 @@ async def test_cards_are_known_or_not_to_be_told(box, more, expected):
     """A card that is missing, or whose capability is, makes the whole answer unknown: half an answer is wrong."""
     box.cards.known[2] = Card(2, 48, 48, {}, None)
     spec = WorkerSpec(pin="cpu", model="m", **more)
-    assert await box.patched._gpus(spec) == expected
+    assert await box.patched._knowledge.gpus(spec) == expected
 
 
 async def test_a_ledger_that_does_not_answer_leaves_cards_unknown(box, monkeypatch):
@@ -591,4 +591,4 @@ async def test_a_ledger_that_does_not_answer_leaves_cards_unknown(box, monkeypat
         raise UnavailableError("NVML is not there")
 
     monkeypatch.setattr(box.cards, "cards", silent)
-    assert await box.patched._gpus(WorkerSpec(pin="cpu", model="m", gpus=[0])) is None
+    assert await box.patched._knowledge.gpus(WorkerSpec(pin="cpu", model="m", gpus=[0])) is None
