@@ -480,7 +480,8 @@ def prepare(job: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         job: ``pristine`` and ``build`` (folders that hold ``vllm``), ``files`` (paths in them), ``scopes`` (by patch,
-            path and qualified name of each scope it changed) and, optionally, ``whole`` (files that are replaced).
+            path and qualified name of each scope it changed) and, optionally, ``whole`` (files that are replaced) and
+            ``beside`` (files that are compiled, and no part of the engine).
 
     Raises:
         OSError: a file cannot be read or its bytecode not be written.
@@ -498,6 +499,8 @@ def prepare(job: dict[str, Any]) -> dict[str, Any]:
             change.blind("", "it is not Python", change.everyone())
         items += change.items
         blind += change.unattestable
+    for path in job.get("beside", ()):
+        _compile(job["build"], path)
     python = ".".join(map(str, sys.version_info[:3]))
     return {"format": FORMAT, "python": python, "items": items, "unattestable": blind}
 

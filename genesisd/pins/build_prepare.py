@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from genesisd.pins import bytecode, child, disk
+from genesisd.pins import child, disk
 from genesisd.pins.build_dist import PLUGIN_FILE
 from genesisd.pins.errors import BuildError
 from genesisd.pins.pip import tool_environment
@@ -37,9 +37,8 @@ def prepare(python: Path, pristine: Pristine, target: Path, recipe: Recipe, keep
     ask = _Ask(python, target, work, keep_fd)
     scopes = {patch: [list(scope) for scope in scopes] for patch, scopes in recipe.scopes.items()}
     trees = {"pristine": str(pristine.packages), "build": str(target)}
-    job = trees | {"files": sorted(recipe.files), "scopes": scopes, "whole": dict(recipe.whole)}
-    answer = _answer(ask((str(target / PLUGIN_FILE), "prepare"), job), recipe)
-    ask((bytecode.__file__,), {"packages": str(target), "own": str(target), "sources": [PLUGIN_FILE]})
+    files = {"files": sorted(recipe.files), "whole": dict(recipe.whole), "beside": [PLUGIN_FILE]}
+    answer = _answer(ask((str(target / PLUGIN_FILE), "prepare"), trees | files | {"scopes": scopes}), recipe)
     for name in (*sources, PLUGIN_FILE):
         _check_bytecode(target, name, pristine)
     shutil.rmtree(work)

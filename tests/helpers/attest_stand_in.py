@@ -40,7 +40,7 @@ def _item(job, patch, path, name):
 
 
 def prepare(job):
-    for path in job["files"]:
+    for path in [*job["files"], *job["beside"]]:
         if path.endswith(".py"):
             _compile(job["build"], path)
     if FAULT == "write-through":
