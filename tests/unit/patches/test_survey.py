@@ -10,9 +10,9 @@ from tests.unit.patches.made import FILE, edit, patch
 
 WHOLE = ReplaceFile("r", FILE, "y = 1\n", digest("z = 1\n"))
 REFUSED = [
-    ("x = 1\r\ny = 2\n", edit("x = 1", "x = 2"), Fault.MIXED_ENDINGS, ("mixes",)),
-    ("x = (\n", edit("x", "y"), Fault.NOT_PYTHON, ("not Python", "line 1", "never closed")),
-    ("x = 1\n", NewFile("n", FILE, "y = 1\n"), Fault.FILE_EXISTS, ("another file",)),
+    ("x = 1\r\ny = 2\n", edit("x = 1", "x = 2"), Fault.MIXED_ENDINGS, ()),
+    ("x = (\n", edit("x", "y"), Fault.NOT_PYTHON, ("line 1",)),
+    ("x = 1\n", NewFile("n", FILE, "y = 1\n"), Fault.FILE_EXISTS, ()),
     ("x = 1\n", WHOLE, Fault.FILE_CHANGED, (digest("z = 1\n")[:12], digest("x = 1\n")[:12])),
 ]
 
@@ -23,6 +23,7 @@ def test_a_file_that_is_refused_is_told_with_the_edit(text, change, fault, words
     outcome = plan({FILE: text}, patch(change))
     assert isinstance(outcome, Failed)
     assert (outcome.fault, outcome.path, outcome.edits) == (fault, FILE, (change.id,))
+    assert outcome.detail
     assert all(word in outcome.detail for word in words), outcome.detail
 
 
