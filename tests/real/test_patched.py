@@ -131,9 +131,10 @@ def test_a_build_that_was_tampered_with_never_serves(rig: Rig) -> None:
     build = build_of(rig)
     path = build / HERMES
     pristine = path.read_text()
+    told = '"Error in extracting tool call from response."'  # stands once, in the function that reads whole answers
+    assert pristine.count(told) == 1
     try:
-        path.write_text(pristine.replace("def extract_tool_calls(", "def extract_tool_calls(  #\n", 1) + "\n")
-        path.write_text(path.read_text().replace("        try:\n", "        self.tampered = 1\n        try:\n", 1))
+        path.write_text(pristine.replace(told, '"tampered with"'))
         restarted(rig)
         text = refused(rig, before["incarnation"])
         findings = attested(rig)["findings"]
