@@ -67,14 +67,16 @@ def restarted(rig: Rig) -> None:
 
 def refused(rig: Rig, incarnation: int) -> str:
     """The finding of a life that is not allowed to be ready."""
-    found = until(
-        lambda: (
-            (look := rig.look())["incarnation"] > incarnation
-            and (look["build"] or {}).get("state") == "refused"
-            and look
-        )
-    )
-    assert found["phase"] != "ready"
+
+    def there() -> dict[str, Any] | None:
+        look = rig.look()
+        if look["incarnation"] <= incarnation:
+            return None
+        assert look["phase"] != "ready", f"it serves: {look['build']}"
+        assert look["incarnation"] == incarnation + 1, f"it crashed instead: {look['last_exit']}"
+        return look if (look["build"] or {}).get("state") == "refused" else None
+
+    found = until(there)
     assert found["ready_for"] is None
     time.sleep(5)  # and it stays so: readiness is asked again every few seconds
     after = rig.look()
