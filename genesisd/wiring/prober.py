@@ -132,9 +132,11 @@ class ProbeAdapter:
 
 
 def with_attestation(spec: ProbesSpec) -> ProbesSpec:
-    """The same, with a look at what the processes run before anything else that makes ready, unless there is one."""
-    stages = (*spec.startup, *spec.readiness, *spec.liveness)
-    if any(isinstance(one, AttestationProbe) for one in stages):
+    """The same, with a look at what the processes run before anything else that makes ready, unless there is one.
+
+    One in another stage does not stand in for it: liveness is presumed, and startup is not asked again.
+    """
+    if any(isinstance(one, AttestationProbe) for one in spec.readiness):
         return spec
     return spec.model_copy(update={"readiness": (AttestationProbe(), *spec.readiness)})
 

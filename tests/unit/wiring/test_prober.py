@@ -200,16 +200,23 @@ async def test_new_probes_take_over_from_the_old_ones(box):
 
 
 async def test_a_life_with_a_build_is_asked_first_what_it_runs(box):
-    """Without being told to; where the operator said how and when, that holds."""
+    """Without being told to; where the operator said how, that holds."""
     box.attesters[3] = SimpleNamespace(needed=True)
     asked = box.begin(3)
     assert [one.kind for one in asked.spec.readiness] == ["attestation", "port-owner", "generation"]
     assert asked.target.attester is box.attesters[3]
-    box.specs["w"] = box.specs["w"].model_copy(update={"probes": ProbesSpec(liveness=(AttestationProbe(period=9),))})
-    asked = box.begin(3)
-    assert [one.kind for one in (*asked.spec.readiness, *asked.spec.liveness)] == [
-        "port-owner", "generation", "attestation",
-    ]  # fmt: skip
+    own = AttestationProbe(period=9)
+    box.specs["w"] = box.specs["w"].model_copy(update={"probes": ProbesSpec(readiness=(own,))})
+    assert box.begin(3).spec.readiness == (own,)
+
+
+@pytest.mark.parametrize("stage", ["startup", "liveness"])
+async def test_a_look_in_another_stage_does_not_make_ready(box, stage):
+    """Liveness is presumed and startup is asked once: what makes ready, and keeps it so, is asked for readiness."""
+    box.attesters[3] = SimpleNamespace(needed=True)
+    probes = ProbesSpec(**{stage: (AttestationProbe(),)})
+    box.specs["w"] = box.specs["w"].model_copy(update={"probes": probes})
+    assert [one.kind for one in box.begin(3).spec.readiness] == ["attestation", "port-owner", "generation"]
 
 
 async def test_a_life_without_a_build_is_not(box):
