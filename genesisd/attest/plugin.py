@@ -868,11 +868,11 @@ class Watch:
             self.faults = [*self.faults, text][-20:]
 
     def look(self) -> None:
-        """Look at everything, and write if anything is new."""
+        """Look at everything, and write if anything is new, or what was written is gone."""
         if self.ear is not None and self.ear not in (logger := logging.getLogger("vllm")).handlers:
             logger.addHandler(self.ear)
         found = self.report()
-        if found != self._written:
+        if found != self._written or not os.path.exists(_place(self.folder, self.pid)):
             self._seq += 1
             _write(self.folder, self.pid, {**found, "seq": self._seq, "at": time.time()})
             self._written = found
@@ -933,10 +933,11 @@ class Watch:
             raise TypeError(f"it was loaded by {type(loader).__name__}, which is not Python's own loader of files")
         bytecode = importlib.util.cache_from_source(loader.path)
         marks = tuple(_mark(path) for path in (loader.path, bytecode))
-        if any(self.began < mark[0] <= time.time() for mark in marks):
-            raise OSError("its file was changed after the process began")
         known = self._known.get(key)
         if known is None or known[0] != marks:
+            # Asked of new marks alone: a clock that was set back would let those seen long ago come to be too late.
+            if any(self.began < mark[0] <= time.time() for mark in marks):
+                raise OSError("its file was changed after the process began")
             code = loader.get_code(loader.name)
             known = self._known[key] = (marks, digest_of(code), "")
         return known[1]
@@ -1036,8 +1037,12 @@ def _began() -> float:
     return time.time() - age
 
 
+def _place(folder: str, pid: int) -> str:
+    return os.path.join(folder, f"{pid}.json")
+
+
 def _write(folder: str, pid: int, report: dict[str, Any]) -> None:
-    path = os.path.join(folder, f"{pid}.json")
+    path = _place(folder, pid)
     with open(f"{path}.new", "w", encoding="utf-8") as file:
         json.dump(report, file)
     os.replace(f"{path}.new", path)

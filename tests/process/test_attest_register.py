@@ -196,6 +196,17 @@ def test_a_folder_that_cannot_be_written_harms_nobody(build: Build, tmp_path: Pa
     """)  # fmt: skip
 
 
+def test_a_report_that_was_taken_away_is_written_again(build: Build, folder: Path):
+    """Whoever cleans up must not make a process look silent for the rest of its life."""
+    run(build, folder, """
+        import genesisd_attest
+        genesisd_attest.register()
+        first = until(report)
+        os.unlink(f"{os.environ['GENESIS_ATTEST_DIR']}/{os.getpid()}.json")
+        assert until(report)["seq"] > first["seq"]
+    """)  # fmt: skip
+
+
 def test_a_stranger_in_a_module_is_a_missing_item(build: Build, folder: Path):
     """Something that is no function stands where one must be."""
     run(build, folder, """
