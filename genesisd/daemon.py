@@ -363,6 +363,7 @@ class Daemon:
         for name in difference.removed:
             self.views.forget(name)
             self.parts.patched.forget(name)
+            self.parts.attestations.forget(name)
         self.parts.sink.emit(
             "config_reloaded", added=list(view.added), removed=list(view.removed), changed=list(view.changed)
         )

@@ -88,18 +88,38 @@ class Attestations:
 
     def attester(self, life: Life) -> LifeAttester | None:
         """For the probes of a life; None where nothing is known of what it was started with."""
-        start = self._patched.running(life.worker, life.incarnation)
+        start = self._patched.running(life.worker, life.incarnation) or self._recovered(life)
         return None if start is None else LifeAttester(self, life, needed=start.build is not None)
+
+    def _recovered(self, life: Life) -> Start | None:
+        """For an adopted life of which the store knows nothing: the build that its own processes report for.
+
+        Without it they would be believed unseen. Reads a few small files, once.
+        """
+        if self._specs()[life.worker].pin is None:
+            return None
+        try:
+            shelf, processes = _see(self._folder(life.worker), self._runner.members(life.worker))
+        except OSError:
+            return None
+        living = {(one.pid, one.start_ticks) for one in processes}
+        named = sorted({one.build for one in shelf.reports if (one.pid, one.start_ticks) in living})
+        return self._patched.recover(life.worker, life.incarnation, named[0]) if named else None
 
     def begin(self, worker: str, incarnation: int) -> None:
         """A life begins: from now on its requests count."""
-        self._shown.pop(worker, None)
+        self.forget(worker)
         stats = self._fronts.latest.get(worker)
-        self._answered = {key: count for key, count in self._answered.items() if key[0] != worker}
         self._answered[worker, incarnation] = 0 if stats is None else stats.answered
         start = self._patched.running(worker, incarnation)
         state = _NONE if start is None or start.build is None else str(State.PENDING)
         self._metrics.attestation(worker, state, {}, {})
+
+    def forget(self, worker: str) -> None:
+        """Nothing that was seen of its lives counts any more: one that comes back counts them from one again."""
+        for kept in (self._shown, self._damage, self._overdue):
+            kept.pop(worker, None)
+        self._answered = {key: count for key, count in self._answered.items() if key[0] != worker}
 
     def shown(self, worker: str, incarnation: int) -> BuildView | None:
         """What was last seen, in short; the same object while nothing changed."""
@@ -152,16 +172,27 @@ class Attestations:
         """Remember and tell what a look came to."""
         if look.start is None or look.attestation is None:
             return
-        state, text = str(look.attestation.state), look.attestation.summary
+        state = str(look.attestation.state)
+        self._tell(life, look.start, state, look.attestation.summary)
+        hits = {one.patch: one.hits for one in look.uses if one.use is not Use.NO_PROOF}
+        self._metrics.attestation(life.worker, state, hits, self._idle(life.worker, look.uses))
+
+    def failed(self, life: Life, error: Exception) -> None:
+        """A look could not be had: nobody can say any more what the life runs, and nobody shall be told otherwise."""
+        start = self._patched.running(life.worker, life.incarnation)
+        if start is not None and start.build is not None:
+            text = f"could not be looked at: {error}"
+            self._tell(life, start, str(State.PENDING), text)
+            self._metrics.attestation(life.worker, str(State.PENDING), {}, {})
+
+    def _tell(self, life: Life, start: Start, state: str, text: str) -> None:
         before = self._shown.get(life.worker)
-        view = _short(look.start, state, text)
+        view = _short(start, state, text)
         if before is None or before != (life.incarnation, view):
             self._shown[life.worker] = (life.incarnation, view)
         if before is None or before[0] != life.incarnation or before[1].state != state:
-            kind = "attestation_refused" if look.attestation.state is State.REFUSED else "attestation_changed"
+            kind = "attestation_refused" if state == State.REFUSED else "attestation_changed"
             self._sink.emit(kind, life.worker, incarnation=life.incarnation, state=state, text=text)
-        hits = {one.patch: one.hits for one in look.uses if one.use is not Use.NO_PROOF}
-        self._metrics.attestation(life.worker, state, hits, self._idle(life.worker, look.uses))
 
     def _idle(self, worker: str, uses: Sequence[Engagement]) -> dict[str, str]:
         """Patches that should have been reached by now, with what they are there for."""
@@ -212,7 +243,11 @@ class LifeAttester:
         """Look, tell, answer. The plain pin has nothing to show, which must not keep it from being ready."""
         if not self.needed:
             return success("it runs the plain pin, of which nothing is to be attested")
-        look = await self._attestations.look(self._life, overdue=overdue)
+        try:
+            look = await self._attestations.look(self._life, overdue=overdue)
+        except (GenesisError, OSError) as error:
+            self._attestations.failed(self._life, error)
+            raise
         self._attestations.note(self._life, look)
         if look.attestation is None:
             return Outcome(Verdict.UNKNOWN, "nothing is known of what this life was started with")

@@ -12,7 +12,9 @@ from typing import Any
 
 from genesisd.errors import GenesisError, UnavailableError
 from genesisd.patches.catalog import catalog
+from genesisd.patches.environ import environ_problems
 from genesisd.patches.facts import Known
+from genesisd.patches.flags import ENABLE
 from genesisd.patches.resolve import Gate as PatchGate
 from genesisd.patches.spec import Role
 from genesisd.pins.build_manifest import Build
@@ -101,7 +103,7 @@ class Patched:
 
         async def check(worker: str) -> Reason | None:
             spec = self._specs()[worker]
-            return None if spec.pin is None else await self._check(spec, spec.pin)
+            return _unpatchable(spec) if spec.pin is None else await self._check(spec, spec.pin)
 
         return check
 
@@ -226,6 +228,17 @@ class Patched:
         if (start := self.running(worker, incarnation)) is not None:
             self._metrics.patches(worker, {name: note.verdict for name, note in start.patches.items()}, start.lost)
 
+    def recover(self, worker: str, incarnation: int, name: str) -> Start:
+        """Take a life of which nothing is known for one that was started with the build ``name``, and remember that."""
+        build = self.build(name)
+        planned = {} if build is None else build.manifest.notes["patches"]
+        notes = {patch: PatchNote(note["verdict"], note["text"]) for patch, note in planned.items()}
+        warning = "the store knew nothing of this start: its build is the one that its processes report for"
+        start = self._running[worker] = Start(name, notes, (), (warning,), incarnation)
+        self._write(RUNNING + worker, start.to_json())
+        self.adopted(worker, incarnation)
+        return start
+
     def forget(self, worker: str) -> None:
         """It left the configuration; one that comes back under its name is another worker."""
         self._holds.release(worker)
@@ -287,6 +300,18 @@ def verdicts(choice: Choice) -> dict[str, PatchNote]:
             note = planned.get(name, {"verdict": "unknown", "text": "its build is not made"})
             found[name] = PatchNote(note["verdict"], note["text"])
     return found
+
+
+def _unpatchable(spec: WorkerSpec) -> Reason | None:
+    """A command of its own gets no patches: switches, and patches that it cannot do without, would silently do nothing."""
+    undeclared = [one.name for one in environ_problems(spec.env, catalog(), spec.patches.extra_env)]
+    switches = [name for name in spec.env if name.startswith(ENABLE) and name not in spec.patches.extra_env]
+    needed = [name for name in bearing(spec) if name not in spec.patches.waive]
+    asked = ", ".join(dict.fromkeys([*undeclared, *switches, *needed]))
+    if not asked:
+        return None
+    text = f"only a worker with a 'pin' gets patches, and this one has a command of its own and {asked}"
+    return Reason("patches-refused", f"{text}; take that out, list switches under patches.extra_env, or set a pin")
 
 
 def bearing(spec: WorkerSpec) -> list[str]:

@@ -58,6 +58,10 @@ class KnownStarts:
     def build(self, name):
         return self.builds.get(name)
 
+    def recover(self, worker, incarnation, name):
+        self.starts[worker] = Start(name, {}, (), (), incarnation)
+        return self.starts[worker]
+
 
 class Box:
     def __init__(self, folder, monkeypatch):
@@ -262,6 +266,57 @@ async def test_a_life_of_which_nothing_is_known_has_no_attester(box):
     assert (look.start, look.attestation) == (None, None)
     box.attestations.note(stranger, look)
     assert box.told() == []
+
+
+async def test_a_life_that_the_store_forgot_is_attested_by_the_build_that_it_reports(box):
+    """An adopted life must not become ready unseen because a note was lost."""
+    box.patched.starts.clear()
+    box.good()
+    attester = box.attestations.attester(box.life)
+    assert attester.needed
+    assert (await attester.attest(overdue=False)).verdict is Verdict.SUCCESS
+    box.report(ENGINE, "engine", digest="bad")
+    assert (await attester.attest(overdue=False)).verdict is Verdict.FAILURE
+
+
+@pytest.mark.parametrize("why", ["plain command", "no report", "reports of the dead", "unreadable"])
+async def test_a_life_that_the_store_forgot_and_that_reports_nothing_has_no_attester(box, why):
+    """Nothing shows that there was a build."""
+    box.patched.starts.clear()
+    if why == "plain command":
+        box.specs["w"] = WorkerSpec(command=("x",))
+        box.good()
+    elif why == "reports of the dead":
+        box.report(API, "api", start_ticks=1)
+    elif why == "unreadable":
+        box.reports.write_text("no folder")
+    assert box.attestations.attester(box.life) is None
+
+
+async def test_what_cannot_be_looked_at_is_no_longer_called_attested(box):
+    """Status, journal and metrics say so, and not what was seen last."""
+    box.good()
+    await box.attest()
+    box.patched.builds.clear()
+    with pytest.raises(GenesisError):
+        await box.attest()
+    assert (box.shown().state, box.metrics.attested[-1][1]) == ("pending", "pending")
+    assert "could not be looked at: the manifest of build" in box.shown().text
+    assert box.told()[-1] == ("attestation_changed", "pending")
+
+
+@pytest.mark.parametrize("how", ["begin", "forget"])
+async def test_a_worker_that_comes_back_counts_its_lives_from_one_and_is_looked_at_again(box, how):
+    """What was found of another life of the same number is not this one's."""
+    box.good()
+    await box.attest(overdue=True)
+    if how == "forget":
+        box.attestations.forget("w")
+    else:
+        box.begin(1)
+    box.damage = (DAMAGE,)
+    look = await box.attestations.look(box.life)
+    assert (box.verified, look.attestation.state) == (2, State.REFUSED)
 
 
 async def test_the_plain_pin_has_nothing_to_show_and_is_not_kept_from_being_ready(box):

@@ -145,13 +145,32 @@ async def test_without_a_switch_nothing_is_looked_for_and_nothing_is_changed(box
 
 async def test_a_worker_with_a_command_of_its_own_is_left_alone(box):
     """There is no pin whose tree could be patched."""
-    box.specs["w"] = WorkerSpec(command=("x",), env=on("P1_STEPS"))
+    box.specs["w"] = WorkerSpec(
+        command=("x",), env={**on("P1_STEPS"), "OTHER": "1"}, patches={"extra_env": ["GENESIS_ENABLE_P1_STEPS"]}
+    )
     assert await box.shut() is None
     assert await box.patched.choose("w") is None
     assert await box.patched.prepare("w", 1) is None
     box.patched.spawned("w", 1)
     assert box.patched.running("w", 1) is None
     assert box.sink.kinds == []
+
+
+@pytest.mark.parametrize(
+    ("env", "patches", "named"),
+    [
+        (on("P1_STEPS"), {}, "GENESIS_ENABLE_P1_STEPS"),
+        ({"SNDR_ENABLE_P1_STEPS": "1"}, {}, "SNDR_ENABLE_P1_STEPS"),
+        ({"GENESIS_P1_MANNY": "3"}, {}, "GENESIS_P1_MANNY"),
+        ({}, {"attribution": {"P1": {"role": "load_bearing", "note": "it breaks"}}}, "P1"),
+    ],
+)
+async def test_patches_of_a_command_of_its_own_shut_the_gate(box, env, patches, named):
+    """They would silently do nothing; 'config check' says that such a worker is blocked."""
+    box.specs["w"] = WorkerSpec(command=("x",), env=env, patches=patches)
+    reason = await box.gate("w")
+    assert reason.code == "patches-refused"
+    assert f"a command of its own and {named}; take that out" in reason.text
 
 
 async def test_a_selected_patch_is_built_before_the_worker_starts(box):
@@ -516,6 +535,22 @@ async def test_a_life_that_nothing_is_known_of_is_shown_as_nothing(box):
     await box.patched.load(["w"])
     box.patched.adopted("w", 7)
     assert box.metrics.started == {}
+
+
+async def test_a_life_that_the_store_forgot_is_taken_for_the_build_it_reports(box):
+    """It is remembered again, with the verdicts of the build, so that it is attested and the next daemon knows it."""
+    box.worker("P1_STEPS")
+    await box.gate("w")
+    await box.build()
+    name = (await box.patched.choose("w")).build.name
+    start = box.patched.recover("w", 7, name)
+    assert (start.build, start.incarnation, start.patches["P1"].verdict) == (name, 7, "applied")
+    assert box.patched.running("w", 7) is start
+    assert box.metrics.started["w"] == ({"P1": "applied"}, ())
+    await box.patched.close()
+    box.again()
+    await box.patched.load(["w"])
+    assert box.patched.running("w", 7) == start
 
 
 async def test_a_store_that_cannot_be_read_costs_the_comparison_only(box, monkeypatch):
