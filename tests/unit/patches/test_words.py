@@ -48,14 +48,21 @@ def test_what_is_not_known_is_never_a_yes(condition, answer):
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [
+        (YES, "sm is 86"),
         (NO, "sm is 86, not 90"),
+        (Not(YES), "sm is 86"),
+        (Is(Fact.SM, (89, 90)), "sm is 86, not 89 or 90"),
+        (Within(Fact.SM, 80), "sm is 86"),
+        (Within(Fact.SM, None, 85), "sm is 86, not in ..85"),
+        (Within(Fact.IS_HYBRID, 0), "is_hybrid is True, not a number"),
+        (AllOf((YES, Not(NO))), "sm is 86; sm is 86, not 90"),
         (UNKNOWN, "n_gpus is not known"),
         (Within(Fact.SM, 90), "sm is 86, not in 90.."),
         (AnyOf((NO, Within(Fact.SM, 1, 2))), "sm is 86, not 90; sm is 86, not in 1..2"),
     ],
 )
 def test_a_judgement_says_why(condition, reason):
-    """A no, or a cannot tell, names the facts it rests on."""
+    """An answer, whichever it is, names the facts it rests on."""
     assert judge(condition, FACTS).reason == reason
 
 
