@@ -17,7 +17,8 @@ def build_key(environment: str, patches: Sequence[Patch], plugin: str) -> str:
     """Twelve hex digits over the pin's environment, what each patch does, and the plugin that attests it.
 
     Args:
-        environment: name of the pin's environment, which holds a hash of its own.
+        environment: the pin's environment: its name, which holds a hash of its own, and when it was built. Its files
+            are linked and its Python's bytecode is what attestation expects: both are others once it is built anew.
         patches: the selected ones, in any order: an order that counts is declared, and so part of them.
         plugin: hash of the attestation plugin, a copy of which every build has.
     """

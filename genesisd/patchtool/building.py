@@ -76,7 +76,7 @@ def build(
             tool.answer_json({"build": None, "pin": wanted.pin.id})
         return exits.OK
     environment = _environment(wanted)
-    key = build_key(environment.name, wanted.patches, plugin_hash())
+    key = build_key(environment.identity, wanted.patches, plugin_hash())
     ids = tuple(patch.id for patch in wanted.patches)
     _tell(tool, assemble(Job(str(wanted.pins), wanted.pin.id, str(wanted.cache), key, ids), _reporter(tool)))
     return exits.OK

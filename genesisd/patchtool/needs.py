@@ -10,7 +10,8 @@ from genesisd.errors import GenesisError
 from genesisd.patchtool.tool import Tool
 from genesisd.patchtool.workers import ask
 from genesisd.pins.build_manifest import Build
-from genesisd.pins.layout import build_name, environment_name
+from genesisd.pins.environment import find_environment
+from genesisd.pins.layout import build_name
 from genesisd.wiring.selection import key_of, select
 
 if TYPE_CHECKING:
@@ -59,7 +60,11 @@ def _starts(tool: Tool, config: Config) -> Iterator[tuple[str, str]]:
         except GenesisError as problem:
             tool.note(f"what worker {worker} would start with is not known: {problem.message}")
             continue
-        environment = environment_name(asked.pin)
-        key = key_of(select(asked.spec, asked.pin.version, asked.known, tool.patches), tool.patches, environment)
+        environment = find_environment(asked.pin, config.paths.cache_dir)
+        if environment is None:
+            tool.note(f"worker {worker} would start with no build that is here: its pin {asked.pin.id} is not built")
+            continue
+        selection = select(asked.spec, asked.pin.version, asked.known, tool.patches)
+        key = key_of(selection, tool.patches, environment.identity)
         if key is not None:
-            yield worker, build_name(environment, key)
+            yield worker, build_name(environment.name, key)

@@ -42,6 +42,11 @@ class Environment:
     vllm: Path
     manifest: Manifest
 
+    @property
+    def identity(self) -> str:
+        """Its name and when it was built: one that was built anew under its name has other files."""
+        return f"{self.name}@{self.manifest.built_at!r}"
+
 
 def find_environment(pin: PinSpec, cache_dir: Path) -> Environment | None:
     """The finished environment of ``pin``, or None. Starts nothing and waits for nobody."""

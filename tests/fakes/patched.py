@@ -39,7 +39,7 @@ class FakePins:
     def __init__(self, cache: Path) -> None:
         self.cache, self.pins_file = cache, Path("/etc/genesisd/pins.yaml")
         self.version, self.tree = VERSION, dict(TREE)
-        self.is_built = True
+        self.is_built, self.built_at = True, 1.0
 
     def pin(self, _name: str) -> Any:
         return SimpleNamespace(version=self.version)
@@ -47,7 +47,8 @@ class FakePins:
     def environment(self, name: str) -> Any:
         if not self.is_built:
             raise UnavailableError(f"pin {name} is not built", hint=f"genesisctl pins build {name}")
-        return SimpleNamespace(name=f"{name}-{self.version}-0123456789ab")
+        named = f"{name}-{self.version}-0123456789ab"
+        return SimpleNamespace(name=named, identity=f"{named}@{self.built_at}")
 
 
 class FakeBuilders:
