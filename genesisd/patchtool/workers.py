@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from genesisd.config import Explained
@@ -14,6 +14,7 @@ from genesisd.patches.facts import Gpu, Known, gather
 from genesisd.patches.model import Patch
 from genesisd.patches.outcome import Outcome
 from genesisd.patches.reading import read_texts
+from genesisd.patches.resolve import Gate
 from genesisd.patches.spec import Policy
 from genesisd.patches.stack import plan_all
 from genesisd.patches.verdicts import sentence, verdict
@@ -24,7 +25,8 @@ from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.cards import look
 from genesisd.wiring.models import model_config
 from genesisd.wiring.parts import demo_model
-from genesisd.wiring.selection import Selection, select
+from genesisd.wiring.selection import Selection, lacking, select
+from genesisd.wiring.starts import PatchNote
 
 UNKNOWN = "unknown"
 """The verdict on a selected patch whose tree is not here."""
@@ -125,7 +127,20 @@ def planned(asked: Asked, patches: Sequence[Patch]) -> Planned:
         else:
             outcome = outcomes[patch.id]
             standings[patch.id] = Standing(str(verdict(outcome)), sentence(outcome) or ruling.reason, ruling.notes)
+    if outcomes is not None:
+        faults = lacking(asked.spec, asked.pin.version, asked.known, patches, selection, _notes(selection, standings))
+        selection = replace(selection, faults=tuple(dict.fromkeys([*selection.faults, *faults])))
     return Planned(selection, standings)
+
+
+def _notes(selection: Selection, standings: Mapping[str, Standing]) -> dict[str, PatchNote]:
+    """As a start takes note of them: what a policy took away was switched off by somebody's word."""
+    notes = {}
+    for name, one in standings.items():
+        taken = one.verdict == Gate.NOT_ENABLED and name in selection.plan.excluded
+        told = (str(Gate.DISABLED), selection.plan.excluded[name]) if taken else (one.verdict, one.text)
+        notes[name] = PatchNote(*told)
+    return notes
 
 
 def _outcomes(tree: Tree | None, chosen: Sequence[Patch]) -> Mapping[str, Outcome] | None:

@@ -16,7 +16,6 @@ from genesisd.patches.environ import environ_problems
 from genesisd.patches.facts import Known
 from genesisd.patches.flags import ENABLE
 from genesisd.patches.resolve import Gate as PatchGate
-from genesisd.patches.spec import Role
 from genesisd.pins.build_manifest import Build
 from genesisd.pins.builds import find_build
 from genesisd.store.meta import Meta, StoreReadError
@@ -29,12 +28,11 @@ from genesisd.wiring.engines import PinEngines
 from genesisd.wiring.gates import Gate
 from genesisd.wiring.holds import Holds
 from genesisd.wiring.knowledge import Knowledge
-from genesisd.wiring.selection import Selection, key_of, select, unmended
-from genesisd.wiring.starts import KEPT, PatchNote, Start, from_json, lost, summary
+from genesisd.wiring.selection import Selection, bearing, key_of, lacking, select
+from genesisd.wiring.starts import PatchNote, Start, from_json, lost, summary
 
 RUNNING = "patches/running/"
 GOOD = "patches/good/"
-_NOT_IMPLEMENTED = PatchNote("unknown", "no patch of this id is implemented")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,15 +151,8 @@ class Patched:
 
     def _lacking(self, spec: WorkerSpec, pin: str, choice: Choice) -> Reason | None:
         """What the worker may not start without, now that it is known what is there."""
-        notes = verdicts(choice)
-        there = [name for name, note in notes.items() if note.verdict in KEPT]
         version = self._engines.pin(pin).version
-        texts = [*unmended(spec, version, choice.known, catalog(), choice.selection, there)]
-        for name in bearing(spec):
-            if name not in there and name not in spec.patches.waive:
-                note = notes.get(name, _NOT_IMPLEMENTED)
-                text = f"{name} is load bearing and would not be there: {note.verdict}, {note.text}"
-                texts.append(f"{text}; mend it, or waive it by name (patches.waive: [{name}])")
+        texts = lacking(spec, version, choice.known, catalog(), choice.selection, verdicts(choice))
         return Reason("patches-refused", "; ".join(texts)) if texts else None
 
     def _built(self, pin: str, choice: Choice) -> Reason:
@@ -185,7 +176,7 @@ class Patched:
         known = await self._knowledge.of(spec)
         environment = await asyncio.to_thread(self._engines.environment, pin)
         selection = select(spec, self._engines.pin(pin).version, known, catalog())
-        key = key_of(selection, catalog(), environment.name)
+        key = key_of(selection, catalog(), environment.identity)
         if key is None:
             return Choice(selection, None, None, known)
         found = await asyncio.to_thread(find_build, self._engines.cache, environment.name, key)
@@ -312,8 +303,3 @@ def _unpatchable(spec: WorkerSpec) -> Reason | None:
         return None
     text = f"only a worker with a 'pin' gets patches, and this one has a command of its own and {asked}"
     return Reason("patches-refused", f"{text}; take that out, list switches under patches.extra_env, or set a pin")
-
-
-def bearing(spec: WorkerSpec) -> list[str]:
-    """Ids that the worker cannot do without."""
-    return [name for name, entry in spec.patches.attribution.items() if entry.role is Role.LOAD_BEARING]

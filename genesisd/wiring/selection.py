@@ -20,8 +20,12 @@ from genesisd.patches.native import duplicates
 from genesisd.patches.parameters import BadValue
 from genesisd.patches.policy import PolicyPlan, apply_policy
 from genesisd.patches.resolve import Request, Resolution, resolve
+from genesisd.patches.spec import Role
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.versions import parse_version
+from genesisd.wiring.starts import KEPT, PatchNote
+
+_NOT_IMPLEMENTED = PatchNote("unknown", "no patch of this id is implemented")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,30 @@ def unmended(
     """The known-bad sets of flags that a selected patch would have mended, and that those which are there do not."""
     start = Start(selection.environ, patches, there, spec.patches.extra_env)
     return tuple(_told(known_bad(version, known, start, spec.patches.waive), grave=True))
+
+
+def lacking(
+    spec: WorkerSpec,
+    version: str,
+    known: Known,
+    patches: Sequence[Patch],
+    selection: Selection,
+    notes: Mapping[str, PatchNote],
+) -> tuple[str, ...]:
+    """What the worker may not start without, once it is known what became of each patch; each with what to do."""
+    there = [name for name, note in notes.items() if note.verdict in KEPT]
+    texts = [*unmended(spec, version, known, patches, selection, there)]
+    for name in bearing(spec):
+        if name not in there and name not in spec.patches.waive:
+            note = notes.get(name, _NOT_IMPLEMENTED)
+            text = f"{name} is load bearing and would not be there: {note.verdict}, {note.text}"
+            texts.append(f"{text}; mend it, or waive it by name (patches.waive: [{name}])")
+    return tuple(texts)
+
+
+def bearing(spec: WorkerSpec) -> list[str]:
+    """Ids that the worker cannot do without."""
+    return [name for name, entry in spec.patches.attribution.items() if entry.role is Role.LOAD_BEARING]
 
 
 def _told(found: Sequence[Bad], *, grave: bool) -> Iterator[str]:

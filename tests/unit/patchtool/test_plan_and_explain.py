@@ -82,6 +82,15 @@ def test_two_policies_can_be_compared(ask, config):
     assert (same.out, same.err) == ("", "none and compat come to the same\n")
 
 
+def test_a_load_bearing_patch_that_would_not_be_there_is_a_finding(ask, config):
+    """As the daemon's gate has it: what blocks the start is told here too; one that a word waives does not."""
+    bearing = "attribution: {P3: {role: load_bearing, note: it breaks}}"
+    told = ask(f"plan -w main --config {config(patches=bearing)}", two(), nine())
+    assert told.status == 10
+    assert "would not start: P3 is load bearing and would not be there: not_enabled" in told.out
+    assert ask(f"plan -w main --config {config(patches=bearing + ', waive: [P3]')}", two(), nine()).status == 0
+
+
 def test_a_worker_that_would_not_start_is_a_finding(ask, config):
     """Its base is off: exit 10, with the chain."""
     file = config('{GENESIS_ENABLE_P1_TWO: "0", GENESIS_ENABLE_P2_THREE: "1"}')

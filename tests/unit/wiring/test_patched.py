@@ -203,6 +203,18 @@ async def test_a_patched_launch_finds_the_build_first_and_keeps_the_workers_own_
     assert _patched(Patches({}, Path("/b")), Path("/r"))["PYTHONPATH"] == "/b"
 
 
+async def test_a_pin_that_was_built_anew_wants_builds_anew(box):
+    """Old ones are linked to files that are gone, and attested by the bytecode of a Python that may be another."""
+    box.worker("P1_STEPS")
+    await box.gate("w")
+    await box.build()
+    before = (await box.patched.choose("w")).key
+    box.pins.built_at = 2.0
+    choice = await box.patched.choose("w")
+    assert choice.key != before
+    assert choice.build is None
+
+
 async def test_two_workers_that_want_the_same_share_a_build(box):
     """The address is made of what goes in, not of who asks."""
     box.worker("P1_STEPS")
