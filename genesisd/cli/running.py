@@ -11,6 +11,7 @@ import click
 
 from genesisd.cli import exits
 from genesisd.cli.session import ReaderGoneError, Session
+from genesisd.control.client import ControlError
 from genesisd.errors import GenesisError
 
 
@@ -41,7 +42,19 @@ def _run(root: click.Command, argv: list[str], session: Session, name: str) -> i
     except GenesisError as problem:
         session.complain(problem)
         return exits.exit_status(problem.code)
+    except OSError as problem:
+        refused = _refused(problem)
+        session.complain(refused)
+        return exits.exit_status(refused.code)
     return status if isinstance(status, int) else exits.OK
+
+
+def _refused(problem: OSError) -> ControlError:
+    """What the system would not do, and with which file: its own words say what to mend."""
+    name = problem.filename
+    where = f"{os.fsdecode(name)}: " if isinstance(name, str | bytes | os.PathLike) else ""
+    what = problem.strerror or str(problem) or type(problem).__name__
+    return ControlError("permission" if isinstance(problem, PermissionError) else "error", where + what)
 
 
 def _forget_stdout() -> None:

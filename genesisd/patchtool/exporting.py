@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ import click
 import genesisd
 from genesisd.cli import exits
 from genesisd.cli.commands import Verb
+from genesisd.cli.session import usage
 from genesisd.errors import ConflictError
 from genesisd.patches.model import Patch
 from genesisd.patches.outcome import Applied
@@ -23,6 +25,7 @@ from genesisd.patchtool.tool import Tool
 from genesisd.patchtool.trees import Tree, Where, chosen, where_options
 
 AUTHOR = "genesisd <genesisd@localhost>"
+_AUTHOR = re.compile(r"[^<>\n\r\0]*[^<>\s\0] <[^<>@\s\0]+@[^<>@\s\0]+>")
 
 
 @click.command(
@@ -44,6 +47,8 @@ def export(tool: Tool, patch_id: str, author: str, output: str | None, where: Wh
     Carries the patches on whose text it stands, if there are any. Writes nothing into the tree.
     """
     patch = tool.patch(patch_id)
+    if _AUTHOR.fullmatch(author) is None:
+        raise usage(f"git takes no author {author!r}", 'write it as "Ann <ann@example.org>", on one line')
     written = letter(patch, *changes(tool, patch, chosen(tool, where)), author)
     if output is not None:
         Path(output).write_bytes(written.encode())

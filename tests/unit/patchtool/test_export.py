@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 
+import pytest
+
 from genesisd.patches.edits import NewFile
 from genesisd.patches.model import Study
 from tests.unit.patches.made import edit, patch
@@ -38,6 +40,21 @@ def test_git_am_takes_the_letter(ask, tree, tmp_path):
     assert "Related: vllm-project/vllm#42\nBased-on-work-of: Ann" in told
     assert (tree / FILE).read_text() == TEXT.replace("return 1", "return 2")
     assert (tree / "vllm/new.py").read_text() == "x = 1\n"
+
+
+@pytest.mark.parametrize("author", ["Ann", "<a@b>", "Ann <ann>", "Ann\nSubject: x <a@b>", "Ann <a@b> x", ""])
+def test_an_author_that_git_would_not_take_is_refused(ask, tree, author):
+    """With the form to write it in."""
+    told = ask(["export", "P1", "--tree", str(tree), "--author", author], two())
+    assert (told.status, told.out) == (2, "")
+    assert 'write it as "Ann <ann@example.org>"' in told.err
+
+
+def test_a_file_that_cannot_be_written_is_told(ask, tree, tmp_path):
+    """The system's own words, with the path, and no traceback."""
+    told = ask(["export", "P1", "--tree", str(tree), "-o", str(tmp_path / "absent" / "p")], two())
+    assert (told.status, told.out) == (1, "")
+    assert told.err == f"genesisctl: {tmp_path}/absent/p: No such file or directory\n"
 
 
 def test_a_patch_on_another_carries_it(ask, tree):
