@@ -32,8 +32,17 @@ def edit_problems(patch: Patch) -> Iterator[Problem]:
             yield Problem(ProblemKind.BAD_EDIT, patch.id, f"an empty marker for {marker.path} is in every file")
         for text in _path(marker.path):
             yield Problem(ProblemKind.BAD_PATH, patch.id, f"marker: {text}")
+    yield from _excuses(patch)
     if patch.edits and all(isinstance(edit, AnchorEdit) and not edit.required for edit in patch.edits):
         yield Problem(ProblemKind.BAD_EDIT, patch.id, "all edits are optional: nothing says whether it is applied")
+
+
+def _excuses(patch: Patch) -> Iterator[Problem]:
+    paths = {edit.path for edit in patch.edits}
+    for edit in patch.anchored():
+        if edit.unless is not None and (edit.required or edit.unless.path not in paths):
+            text = "unless: expected at an optional edit, and in a file that an edit of the patch names"
+            yield Problem(ProblemKind.BAD_EDIT, patch.id, text, edit.id)
 
 
 def _path(path: str) -> Iterator[str]:

@@ -31,6 +31,21 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
+class Marker:
+    """Text that tells one form of the engine from another.
+
+    Attributes:
+        path: of the file, relative to the tree.
+        text: the exact text.
+        scope: qualified name within which it counts, nested definitions included, or ``MODULE`` for the whole file.
+    """
+
+    path: str
+    text: str
+    scope: str = MODULE
+
+
+@dataclass(frozen=True, slots=True)
 class AnchorEdit:
     """A change at the one place where an anchor stands.
 
@@ -43,6 +58,8 @@ class AnchorEdit:
         variants: forms of the place on different pins; they exclude each other.
         placement: where the text goes.
         required: without it the patch is not applied; an optional edit that finds no anchor is skipped and told.
+        unless: what shows that an optional edit has nothing to do. Where its anchor is gone and this is not there,
+            the place has merely changed: skipping the edit would pass off half a patch as applied.
         after: id of the patch on whose output this anchor stands, or None for pristine text.
     """
 
@@ -53,6 +70,7 @@ class AnchorEdit:
     placement: Placement = Placement.REPLACE
     required: bool = True
     after: str | None = None
+    unless: Marker | None = None
 
     def written(self, variant: Variant) -> str:
         """What stands in the place of the anchor once ``variant`` is applied."""
@@ -92,21 +110,6 @@ class ReplaceFile:
 
 
 Edit: TypeAlias = AnchorEdit | NewFile | ReplaceFile
-
-
-@dataclass(frozen=True, slots=True)
-class Marker:
-    """Text that only upstream's own fix has; where the *pristine* file holds it, the patch is superseded.
-
-    Attributes:
-        path: of the file, relative to the tree.
-        text: the exact text.
-        scope: qualified name within which it counts, nested definitions included, or ``MODULE`` for the whole file.
-    """
-
-    path: str
-    text: str
-    scope: str = MODULE
 
 
 def new_texts(edit: Edit) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def plan(texts: Texts, patch: Patch, pristine: Texts | None = None) -> Outcome:
     found = [survey(edit, texts) for edit in patch.edits]
     if _is_applied(patch.edits, found, texts):
         return AlreadyApplied(tuple(seen.undo for seen in found if isinstance(seen, Present)))
-    return _refusal(patch.edits, found) or _apply(patch.edits, found, texts)
+    return _refusal(patch.edits, found, texts) or _apply(patch.edits, found, texts)
 
 
 def merge(text: str, cuts: Sequence[Cut]) -> tuple[str, tuple[Cut, ...]] | Failed:
@@ -60,7 +60,7 @@ def merge(text: str, cuts: Sequence[Cut]) -> tuple[str, tuple[Cut, ...]] | Faile
 
 def _is_applied(edits: Sequence[Edit], found: Sequence[Found], texts: Texts) -> bool:
     """Whether there is a text that the edits turn into exactly this one."""
-    settled = (is_there(seen) or _may_lack(edit, seen) for edit, seen in zip(edits, found, strict=True))
+    settled = (is_there(seen) or _may_lack(edit, seen, texts) for edit, seen in zip(edits, found, strict=True))
     if not all(settled) or not any(map(is_there, found)):
         return False
     undone = _undone(found, texts)
@@ -87,13 +87,13 @@ def _made(cuts: Sequence[Cut], texts: Texts) -> dict[str, str] | None:
     return {path: splice(texts[path], cuts)[0] for path, cuts in by_path.items()}
 
 
-def _refusal(edits: Sequence[Edit], found: Sequence[Found]) -> Outcome | None:
-    """Why nothing may be done, or None. An optional edit may lack its place; it may not have two."""
+def _refusal(edits: Sequence[Edit], found: Sequence[Found], texts: Texts) -> Outcome | None:
+    """Why nothing may be done, or None. An optional edit may lack its place for its reason; it may not have two."""
     there = [edit for edit, seen in zip(edits, found, strict=True) if is_there(seen) and _is_required(edit)]
     if there:
         return _half(there, edits, found)
     for edit, seen in zip(edits, found, strict=True):
-        if not isinstance(seen, (Cut, Present, Whole)) and not _may_lack(edit, seen):
+        if not isinstance(seen, (Cut, Present, Whole)) and not _may_lack(edit, seen, texts):
             return seen
     if not any(map(is_to_do, found)):
         return next((seen for seen in found if not isinstance(seen, (Cut, Present, Whole))), _half(edits, edits, found))
@@ -145,8 +145,10 @@ def _recognised(edits: Sequence[Edit], texts: Texts, applied: Applied) -> Outcom
     return Failed(Fault.UNRECOGNISABLE, edits[0].path, detail, names)
 
 
-def _may_lack(edit: Edit, seen: Found) -> bool:
-    return not _is_required(edit) and isinstance(seen, (AnchorMissing, TargetMissing))
+def _may_lack(edit: Edit, seen: Found, texts: Texts) -> bool:
+    if not isinstance(edit, AnchorEdit) or edit.required or not isinstance(seen, (AnchorMissing, TargetMissing)):
+        return False
+    return edit.unless is None or shows(edit.unless, texts)
 
 
 def _is_required(edit: Edit) -> bool:

@@ -116,8 +116,8 @@ def answered(output, tokens):
     )
 
 
-def hybrid(*, drafter=False, marked=False, cached=5, mamba=True):
-    """The cache of a model with attention (and Mamba) layers that holds a prompt's first blocks, and its hashes."""
+def hybrid(*, drafter=False, marked=False, cached=5, mamba=True, attention=True):
+    """The cache of a model with attention and Mamba layers (or one of the two) that holds a prompt's first blocks, and its hashes."""
     import inspect
 
     import torch
@@ -125,8 +125,8 @@ def hybrid(*, drafter=False, marked=False, cached=5, mamba=True):
     from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec, MambaSpec
 
     prompt = request("r", 80)
-    attention = FullAttentionSpec(block_size=16, num_kv_heads=1, head_size=1, dtype=torch.float32)
-    groups = [KVCacheGroupSpec(["attention"], attention, is_eagle_group=marked)]
+    full = FullAttentionSpec(block_size=16, num_kv_heads=1, head_size=1, dtype=torch.float32)
+    groups = [KVCacheGroupSpec(["attention"], full, is_eagle_group=marked)] if attention else []
     if mamba:
         state = MambaSpec(block_size=16, shapes=((1,),), dtypes=(torch.float32,), mamba_cache_mode="align")
         groups.append(KVCacheGroupSpec(["mamba"], state))

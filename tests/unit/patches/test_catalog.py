@@ -56,6 +56,12 @@ def test_the_register_calls_the_same_patches_implemented(register):
 
 
 @each_patch
+def test_an_optional_edit_says_where_it_is_not_needed(patch):
+    """Otherwise a release that moved its place would get half a fix, and the verdict would still be applied."""
+    assert [edit.id for edit in patch.anchored() if not edit.required and edit.unless is None] == []
+
+
+@each_patch
 def test_the_register_says_the_same(register, patch):
     """Family, lifecycle, flag and upstream numbers of a patch stand twice and agree."""
     record = register.records[patch.id]

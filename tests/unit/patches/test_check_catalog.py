@@ -90,6 +90,8 @@ MISTAKES = [
     ((anchored(variants=(Variant("\ufeffa", "b"),)),), ProblemKind.BAD_EDIT, "byte order mark"),
     ((anchored(variants=(Variant("a", "b"), Variant("a", "c"))),), ProblemKind.BAD_EDIT, "2 variants"),
     ((anchored(required=False),), ProblemKind.BAD_EDIT, "all edits are optional"),
+    ((anchored(unless=Marker(FILE, "fixed()")),), ProblemKind.BAD_EDIT, "expected at an optional edit"),
+    ((anchored(required=False, unless=Marker("n.py", "fixed()")),), ProblemKind.BAD_EDIT, "that an edit of the patch"),
     ((one(edits=(ReplaceFile("r", FILE, "x", "abc"),)),), ProblemKind.BAD_EDIT, "64 hexadecimal"),
     (
         (one(edits=(edit("a", "b; fixed()"),), markers=(Marker(FILE, "fixed()"),)),),

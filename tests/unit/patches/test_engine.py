@@ -263,6 +263,31 @@ def test_an_optional_edit_is_skipped_aloud(text, expected, skipped):
     assert plan(dict(outcome.texts), patch(REQUIRED, OPTIONAL)) == AlreadyApplied()
 
 
+EITHER = (
+    edit("x = 1", "x = 2", id="here", required=False, unless=Marker("b.py", "class Old")),
+    edit("y = 1", "y = 2", path="b.py", id="there", required=False, unless=Marker(FILE, "class New")),
+)
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ({FILE: "class New: ...\nx = 1\n"}, Applied),
+        ({"b.py": "class Old: ...\ny = 1\n"}, Applied),
+        ({FILE: "class New: ...\nx = 7\n"}, AnchorMissing),
+        ({FILE: "class Other: ...\nx = 1\n"}, TargetMissing),
+        ({FILE: "x = 1\n", "b.py": "y = 7\n"}, AnchorMissing),
+        ({}, TargetMissing),
+    ],
+)
+def test_an_optional_edit_is_skipped_only_for_its_reason(texts, expected):
+    """Where the place is gone and nothing shows that it is not needed, the engine has changed: half a patch is none."""
+    outcome = plan(texts, patch(*EITHER))
+    assert type(outcome) is expected
+    if isinstance(outcome, Applied):
+        assert plan({**texts, **outcome.texts}, patch(*EITHER)) == AlreadyApplied()
+
+
 PARTIAL = [
     ("x = 2\ny = 1\n", (REQUIRED, OPTIONAL), Fault.HALF_APPLIED),
     ("x = 2\nz = 1\n", (REQUIRED, edit("z = 1", "z = 2", id="too")), Fault.HALF_APPLIED),

@@ -13,6 +13,11 @@ from genesisd.patches.model import Patch, Study
 
 MANAGER = "vllm/v1/core/kv_cache_manager.py"
 SCHEDULER = "vllm/v1/core/sched/scheduler.py"
+EVERY_LOOKUP = """
+                    new_computed_blocks, num_new_local_computed_tokens = (
+                        self.kv_cache_manager.get_computed_blocks(request)
+                    )
+"""
 RETURN = "        return self.create_kv_cache_blocks(computed_blocks), num_new_computed_tokens\n"
 COUNTED = """\
         if self.log_stats:
@@ -76,6 +81,7 @@ PATCH = Patch(
             "Scheduler.schedule",
             (Variant(COUNTED_PER_GROUP, COUNTED_PER_GROUP.partition("\n")[0] + "\n"),),
             required=False,
+            unless=Marker(SCHEDULER, EVERY_LOOKUP, "Scheduler.schedule"),
         ),
         AnchorEdit(
             "at_admission",

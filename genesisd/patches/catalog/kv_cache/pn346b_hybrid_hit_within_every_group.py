@@ -38,13 +38,13 @@ PATCH = Patch(
     versions=">=0.23.0",
     applies_to=Is(Fact.IS_HYBRID, (True,)),
     edits=(
-        # 0.24 imports it already.
         AnchorEdit(
             "import",
             FILE,
             "",
             (Variant("    KVCacheSpec,\n    SlidingWindowSpec,\n", WITH_IMPORT),),
             required=False,
+            unless=Marker(FILE, WITH_IMPORT),
         ),
         replacing("no_margin", FILE, "HybridKVCacheCoordinator.find_longest_cache_hit", FURTHER, NOT_MAMBA),
     ),

@@ -8,14 +8,36 @@ nothing, and in hybrid models a block has more than a thousand tokens.
 
 from __future__ import annotations
 
-from genesisd.patches.edits import AnchorEdit, Variant, replacing
+from genesisd.patches.edits import AnchorEdit, Marker, Variant
 from genesisd.patches.flags import Flag
 from genesisd.patches.lifecycle import Lifecycle, Origin, StableKind
 from genesisd.patches.model import Patch, Study
 
 FILE = "vllm/v1/core/kv_cache_coordinator.py"
+HYBRID = "HybridKVCacheCoordinator.find_longest_cache_hit"
+# These lookups drop what they find at the very end, so that the last token is computed all the same. A Mamba lookup
+# drops nothing, and would find the whole prompt.
+DROPS = "isinstance({spec}, (FullAttentionSpec, SlidingWindowSpec))"
 SHORT = "                        curr_hit_length + {margin}, max_cache_hit_length\n"
-FULL = "                        curr_hit_length + {margin}, max_cache_hit_length + 1\n"
+FULL = f"""\
+                        curr_hit_length + {{margin}},
+                        max_cache_hit_length
+                        + {DROPS.format(spec="spec")},
+"""
+CALL = """\
+            max_length=max_cache_hit_length{more},
+            kv_cache_group_ids=[0],
+            block_pool=self.block_pool,
+            kv_cache_spec=self.kv_cache_spec,
+            drop_eagle_block=0 in self.{groups},
+"""
+
+
+def one_group(groups: str) -> Variant:
+    """The lookup in the form that asks ``groups`` whether to drop; so does what is added."""
+    more = f"\n            + (0 in self.{groups}\n               and {DROPS.format(spec='self.kv_cache_spec')})"
+    return Variant(CALL.format(more="", groups=groups), CALL.format(more=more, groups=groups), groups)
+
 
 PATCH = Patch(
     id="PN384",
@@ -29,24 +51,24 @@ PATCH = Patch(
     credit="vLLM contributors",
     versions=">=0.23.0",
     edits=(
-        replacing(
+        AnchorEdit(
             "one_group",
             FILE,
             "UnitaryKVCacheCoordinator.find_longest_cache_hit",
-            "            max_length=max_cache_hit_length,\n",
-            "            # What is found at the very end is dropped, so the last token is computed all the same.\n"
-            "            max_length=max_cache_hit_length + (0 in self.eagle_group_ids),\n",
+            # From 0.33 on a group may be the drafter's and drop nothing.
+            (one_group("eagle_group_ids"), one_group("drop_eagle_group_ids")),
         ),
         # From 0.32 on the groups of a hybrid model look further already.
         AnchorEdit(
             "several_groups",
             FILE,
-            "HybridKVCacheCoordinator.find_longest_cache_hit",
+            HYBRID,
             tuple(
                 Variant(SHORT.format(margin=margin), FULL.format(margin=margin), margin)
                 for margin in ("spec.block_size", "eagle_margin")
             ),
             required=False,
+            unless=Marker(FILE, "len(block_hashes) * self.hash_block_size,\n", HYBRID),
         ),
     ),
     study=Study(

@@ -7,7 +7,7 @@ scale that the checkpoint never had, and the model talks gibberish.
 
 from __future__ import annotations
 
-from genesisd.patches.edits import AnchorEdit, Placement, Variant, replacing
+from genesisd.patches.edits import AnchorEdit, Marker, Placement, Variant, replacing
 from genesisd.patches.flags import Flag
 from genesisd.patches.lifecycle import Lifecycle, Origin, StableKind
 from genesisd.patches.model import Patch, Study
@@ -72,6 +72,7 @@ PATCH = Patch(
                 ),
             ),
             required=False,
+            unless=Marker(FP8, "moe_quant_method = Fp8MoEMethod(self, layer)"),  # from before experts were fused
         ),
     ),
     study=Study(

@@ -9,7 +9,7 @@ Here the opener opens nothing until the header of a call has come: ``<function=`
 from __future__ import annotations
 
 from genesisd.patches.conditions import AnyOf, Fact, Is
-from genesisd.patches.edits import AnchorEdit, NewFile, Placement, Variant
+from genesisd.patches.edits import AnchorEdit, Marker, NewFile, Placement, Variant
 from genesisd.patches.flags import Flag
 from genesisd.patches.lifecycle import Lifecycle, Origin, StableKind
 from genesisd.patches.model import Patch, Proof, Study
@@ -255,9 +255,17 @@ def settled_stream(header: str) -> str:
     )
 
 
-def before(id: str, path: str, scope: str, anchor: str, text: str, *, required: bool = True) -> AnchorEdit:  # noqa: A002 - the field's name
+# What shows which of the two a release has. With neither, or with one whose places have changed, half a patch would
+# leave the Qwen3 models as they are and still be told as applied.
+OWN_PARSERS = Marker(CODER, "class Qwen3CoderToolParser(")
+ONE_ENGINE = Marker(QWEN3, "class Qwen3Parser(")
+
+
+def before(id: str, path: str, scope: str, anchor: str, text: str, unless: Marker | None = None) -> AnchorEdit:  # noqa: A002 - the field's name
     """An insertion in front of the anchor."""
-    return AnchorEdit(id, path, scope, (Variant(anchor, text),), Placement.BEFORE, required)
+    return AnchorEdit(
+        id, path, scope, (Variant(anchor, text),), Placement.BEFORE, required=unless is None, unless=unless
+    )
 
 
 PATCH = Patch(
@@ -323,7 +331,8 @@ PATCH = Patch(
                 ),
             ),
             Placement.AFTER,
-            required=False,  # 0.23 has no such engine
+            required=False,
+            unless=OWN_PARSERS,
         ),
         AnchorEdit(
             "reasoning_ids",
@@ -338,6 +347,7 @@ PATCH = Patch(
             ),
             Placement.AFTER,
             required=False,
+            unless=OWN_PARSERS,
         ),
         # The two parsers that 0.23 has in the engine's place.
         before(
@@ -346,7 +356,7 @@ PATCH = Patch(
             "Qwen3CoderToolParser.extract_tool_calls",
             "        # Quick check to avoid unnecessary processing\n",
             settled_whole(XML_HEADER),
-            required=False,
+            ONE_ENGINE,
         ),
         before(
             "coder_stream",
@@ -354,7 +364,7 @@ PATCH = Patch(
             "Qwen3CoderToolParser.extract_tool_calls_streaming",
             "        # Store request for type conversion\n",
             settled_stream(XML_HEADER),
-            required=False,
+            ONE_ENGINE,
         ),
         before(
             "xml_whole",
@@ -362,7 +372,7 @@ PATCH = Patch(
             "Qwen3XMLToolParser.extract_tool_calls",
             "        self.parser.reset_streaming_state()\n        # Reset tool call tracking arrays for new extraction\n",
             settled_whole(XML_HEADER),
-            required=False,
+            ONE_ENGINE,
         ),
         before(
             "xml_stream",
@@ -370,7 +380,7 @@ PATCH = Patch(
             "Qwen3XMLToolParser.extract_tool_calls_streaming",
             "        if not previous_text:\n            self.parser.reset_streaming_state()\n",
             settled_stream(XML_HEADER),
-            required=False,
+            ONE_ENGINE,
         ),
     ),
     proofs=(Proof("api", counter="vllm.tool_parsers.genesis_literal_tags:_genesis_hits"),),

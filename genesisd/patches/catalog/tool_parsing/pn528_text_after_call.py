@@ -7,7 +7,7 @@ Here it comes with the next delta whatever that holds, and before the end at the
 
 from __future__ import annotations
 
-from genesisd.patches.edits import AnchorEdit, Variant, replacing
+from genesisd.patches.edits import AnchorEdit, Marker, Variant, replacing
 from genesisd.patches.flags import Flag
 from genesisd.patches.lifecycle import Lifecycle, Origin, StableKind
 from genesisd.patches.model import Patch, Study
@@ -68,7 +68,8 @@ PATCH = Patch(
                     "            content_parts.append(self._deferred_content)\n",
                 ),
             ),
-            required=False,  # from 0.30 on the order within a delta is right
+            required=False,
+            unless=Marker(FILE, "                content_parts.insert(0, carried_deferred)\n", SCOPE),
         ),
         AnchorEdit(
             "whole_answer_ends",
@@ -80,7 +81,8 @@ PATCH = Patch(
                     "        delta = self._events_to_delta(events, finished=True)\n",
                 ),
             ),
-            required=False,  # from 0.30 on it says so
+            required=False,
+            unless=Marker(FILE, "self._events_to_delta(events, finished=True)", "ParserEngine._single_pass_parse"),
         ),
     ),
     study=Study(
