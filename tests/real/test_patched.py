@@ -6,7 +6,6 @@ One worker serves all tests; each leaves it as it found it.
 from __future__ import annotations
 
 import shutil
-import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from genesisd.demo.locate import locate
+from tests.helpers import engine_build
 from tests.real.replies import ask, expected, fits, golden_cases
 from tests.real.serving import RealVllm
 from tests.real.supervised import CACHE, Rig, example, real_box, until
@@ -27,6 +27,14 @@ def _first(case: dict[str, Any]) -> dict[str, Any]:
 
 CASES = [case for case in golden_cases(locate().path) if fits(case, "hermes", strict=True)]
 LITERAL = next(case for case in CASES if {"tool_parser": "hermes", "stream": True}.items() <= _first(case).items())
+ASIDE = """
+    import os, sys
+
+    def register():
+        sys.path[:] = [path for path in sys.path if "/builds/" not in path]
+        os.environ["PYTHONPATH"] = ""
+"""
+"""A second plugin, as anybody may have one installed: what the process starts no longer finds the build."""
 SWITCH = "GENESIS_ENABLE_P61C_QWEN3CODER_DEFERRED_COMMIT"
 HERMES = "vllm/tool_parsers/hermes_tool_parser.py"
 
@@ -152,17 +160,9 @@ def test_a_build_that_was_tampered_with_never_serves(rig: Rig) -> None:
 
 
 def test_a_process_that_runs_the_unpatched_engine_never_serves(rig: Rig, tmp_path: Path) -> None:
-    """EngineCore finds the pin's own packages first: it reports nothing, and that is refused by name."""
+    """EngineCore is started without the build: it reports nothing, and that is refused by name."""
     before = rig.ready()
-    (tmp_path / "sitecustomize.py").write_text(
-        textwrap.dedent(
-            """
-            import sys
-            if any("spawn_main" in word for word in sys.orig_argv):
-                sys.path[:] = [path for path in sys.path if "/builds/" not in path]
-            """
-        )
-    )
+    engine_build.lay_plugin(tmp_path, "aside", ASIDE)
     settings = rig.box.settings["workers"]["tiny"]
     settings["env"]["PYTHONPATH"] = str(tmp_path)
     rig.box.write()
