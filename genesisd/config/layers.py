@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from genesisd import yamlfile
 from genesisd.config.merge import Part, merged, part_of, without
@@ -43,6 +43,13 @@ class DeltaSpec(SpecModel):
     disable: tuple[EnableFlag, ...] = ()
     """Switches that become 0, which beats whatever else switches the patch on."""
     attribution: dict[Name, Attribution] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _of_one_mind(self) -> Self:
+        both = sorted(self.enable.keys() & set(self.disable))
+        if both:
+            raise ValueError(f"'enable' and 'disable' both name {', '.join(both)}: take it out of one of them")
+        return self
 
 
 class Layer(WorkerFields):

@@ -152,6 +152,14 @@ def test_a_fault_in_a_layer_is_told_once(tmp_path):
     assert [(one["line"], one["field"]) for one in caught.value.fields["problems"]] == [(6, "models.big.stop.drain")]
 
 
+def test_a_delta_that_switches_a_patch_on_and_off_is_refused(tmp_path):
+    """Whichever of them won would silently undo the other."""
+    text = LAYERS.replace("disable: [", "disable: [GENESIS_ENABLE_P86, ")
+    with pytest.raises(ConfigError, match="'enable' and 'disable' both name GENESIS_ENABLE_P86") as caught:
+        write(tmp_path, "  a: {use: {model: big, profile: lean}}\n", text)
+    assert caught.value.fields["problems"][0]["field"] == "profiles.lean.patches_delta"
+
+
 def test_layers_that_do_not_go_together_are_told_at_the_last(tmp_path):
     """Each is sound alone: the one that was laid on top is shown."""
     text = "models:\n  m: {command: [x], start: {deadline: 10m}}\nprofiles:\n  p:\n    start: {cap: 5m}\nworkers:\n"
