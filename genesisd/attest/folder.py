@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +21,13 @@ class Shelf:
     faults: tuple[str, ...] = ()
 
 
-def read_folder(folder: Path) -> Shelf:
+def read_folder(folder: Path, living: Collection[int] | None = None) -> Shelf:
     """Every report of the folder; one that does not exist is empty.
+
+    Args:
+        folder: where processes report.
+        living: pids whose reports count; None for all. What a process left that is gone is removed then: an engine
+            that forks for years would fill the folder, and each look would read it all.
 
     Raises:
         OSError: the folder is there and may not be read.
@@ -33,11 +40,20 @@ def read_folder(folder: Path) -> Shelf:
     for path in paths:
         if path.suffix != ".json" or not path.stem.isdecimal():
             continue  # a report that is being written, or nothing of ours
+        if living is not None and int(path.stem) not in living:
+            _clear(path)
+            continue
         try:
             reports.append(_read(path))
         except (ValueError, OSError) as error:
             faults.append(f"{path.name} is not a report: {error}")
     return Shelf(tuple(reports), tuple(faults))
+
+
+def _clear(path: Path) -> None:
+    if not Path("/proc", path.stem).exists():
+        with contextlib.suppress(OSError):  # one that cannot be removed is passed over all the same
+            path.unlink()
 
 
 def _read(path: Path) -> Report:

@@ -152,7 +152,10 @@ class Attestations:
             return Look(start)
         build = await asyncio.to_thread(self._patched.build, start.build)
         if build is None:
-            raise GenesisError(f"the manifest of build {start.build} is gone: nothing says what must run")
+            raise GenesisError(
+                f"the manifest of build {start.build} is gone: nothing says what must run",
+                hint=f"genesisctl workers restart {life.worker}: its build is made again",
+            )
         spec, pids = self._specs()[life.worker], self._runner.members(life.worker)
         shelf, processes = await asyncio.to_thread(_see, self._folder(life.worker), pids)
         leader, wanted = life.leader.pid, wanted_roles(spec.args)
@@ -263,7 +266,7 @@ def _see(folder: Path, pids: Sequence[int]) -> tuple[Shelf, tuple[Process, ...]]
         if fields is not None:
             title = read_proc(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
             processes.append(Process(pid, int(fields[19]), title))
-    return read_folder(folder), tuple(processes)
+    return read_folder(folder, {one.pid for one in processes}), tuple(processes)
 
 
 def _short(start: Start, state: str, text: str) -> BuildView:

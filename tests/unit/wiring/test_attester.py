@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -213,11 +215,12 @@ async def test_files_are_looked_at_once_a_life(box):
 async def test_what_lies_among_the_reports_and_is_none_is_told(box):
     """A half-written report is a fault, and no reason to refuse the others."""
     box.good()
-    (box.reports / "77.json").write_text("{")
+    box.runner.left["w"].append(1)
+    (box.reports / "1.json").write_text("{")
     outcome = await box.attest()
     assert outcome.verdict is Verdict.SUCCESS
     (fault,) = outcome.evidence["faults"]
-    assert fault.startswith("77.json is not a report")
+    assert fault.startswith("1.json is not a report")
 
 
 # --- what cannot be judged ------------------------------------------------------------------------------------------
@@ -317,6 +320,21 @@ async def test_a_worker_that_comes_back_counts_its_lives_from_one_and_is_looked_
     box.damage = (DAMAGE,)
     look = await box.attestations.look(box.life)
     assert (box.verified, look.attestation.state) == (2, State.REFUSED)
+
+
+async def test_what_dead_processes_reported_is_not_counted_and_goes(box):
+    """An engine that forks all the time leaves no heap of reports behind, and no hits of those that are gone."""
+    box.good(hits={"P1": 2})
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        pass
+    left = box.reports / f"{dead.pid}.json"
+    left.write_text((box.reports / f"{ENGINE}.json").read_text().replace(str(ENGINE), str(dead.pid)))
+    stranger = box.reports / "1.json"
+    stranger.write_text("no report, of a process that lives and is not of the tree")
+    look = await box.attestations.look(box.life)
+    assert (look.attestation.state, look.faults) == (State.ATTESTED, ())
+    assert next(one.hits for one in look.uses if one.patch == "P1") == 2
+    assert (left.exists(), stranger.exists()) == (False, True)
 
 
 async def test_the_plain_pin_has_nothing_to_show_and_is_not_kept_from_being_ready(box):
