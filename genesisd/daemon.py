@@ -20,7 +20,7 @@ from genesisd.config import diff, load
 from genesisd.config.root import Config
 from genesisd.control.server import ControlServer
 from genesisd.control.views import BuildView, DaemonView, PatchesView, PinView, ReloadView
-from genesisd.errors import ConfigError, ConflictError, GenesisError
+from genesisd.errors import ConfigError, ConflictError, GenesisError, UnavailableError
 from genesisd.identity import boot_id
 from genesisd.notify import Notifier
 from genesisd.probes.http_client import open_session
@@ -318,9 +318,15 @@ class Daemon:
         spec = self.parts.supervisor.specs[worker]
         if life is None:
             raise ConflictError(f"worker {worker} does not run", hint=f"genesisctl workers start {worker}")
-        look = await self.parts.attestations.look(life)
+        try:
+            look = await self.parts.attestations.look(life)
+        except OSError as error:
+            hint = f"mend that, or start the worker anew: genesisctl workers restart {worker}"
+            raise UnavailableError(f"what {worker} runs could not be looked at: {error}", hint=hint) from error
         self.parts.attestations.note(life, look)
-        shown = self.parts.attestations.shown(worker, life.incarnation) or BuildView(None, "none", "nothing is known of its start")
+        shown = self.parts.attestations.shown(worker, life.incarnation) or BuildView(
+            None, "none", "nothing is known of its start"
+        )
         return patches_view(worker, shown, look, spec.patches.attribution)
 
     def refuse_when_stopping(self) -> None:

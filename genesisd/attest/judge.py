@@ -112,7 +112,9 @@ def _foreign(expected: Expectation, report: Report) -> Finding | None:
     elif report.vllm and not expected.holds(report.vllm):
         what = f"runs the vLLM of {report.vllm}, which is not in the build {expected.root}"
     elif report.optimize:
-        what = "runs Python with -O: what it compiles is not the code of the build"
+        what = (
+            "runs Python with -O (or PYTHONOPTIMIZE): what it compiles is not the code of the build; start it without"
+        )
     else:
         return None
     return Finding(Cause.UNPATCHED, report.pid, name, "", f"{name} {what}")

@@ -90,6 +90,10 @@ def _faults(spec: WorkerSpec, known: Known, patches: Sequence[Patch], resolution
     for chain in resolution.broken:
         told = f"{', '.join(chain.dependants)} stand on {chain.base}, which is not applied: {chain.why}"
         yield f"{told}; switch the dependants off, or the base on"
+    optimize = spec.env.get("PYTHONOPTIMIZE", "")
+    if resolution.selected and optimize not in {"", "0"}:
+        told = f"PYTHONOPTIMIZE={optimize} has Python compile other code than that of the build, which is then refused"
+        yield f"{told}; take it out of the worker's env"
     for one in blocked(spec.patches.lane, resolution.selected, known, spec.patches.waive):
         yield f"{one.text}; switch it off, or waive it by name (patches.waive: [{one.waive}])"
 

@@ -75,10 +75,11 @@ def test_what_is_switched_on_is_selected_in_its_order():
         (["P1"], {}, "GENESIS_ENABLE_P1 (meant GENESIS_ENABLE_P1_STEPS?)"),
         (["P1"], {}, "write the whole name, take the key away, or list it under patches.extra_env"),
         (["P3_ON_P1"], {}, "P3 stand on P1, which is not applied: not_enabled: nothing switches it on; switch the dependants off, or the base on"),
+        (["P1_STEPS"], {"env": {"PYTHONOPTIMIZE": "2"}}, "PYTHONOPTIMIZE=2 has Python compile other code than that of the build, which is then refused; take it out"),
         (["P84_BLOCK"], {"lane": "27b-int4-fp8kv"}, "waive it by name (patches.waive: [P84])"),
         ([], {"args": MTP, "config": HYBRID}, "leave out --enable-prefix-caching, or switch PN346B on, or waive it by name (patches.waive: [mtp-prefix-caching-gdn])"),
     ],
-    ids=["value", "key", "key-mend", "chain", "lane", "known-bad"],
+    ids=["value", "key", "key-mend", "chain", "optimize", "lane", "known-bad"],
 )  # fmt: skip
 def test_a_fault_says_what_was_found_and_how_to_mend_it(names, more, text):
     """The reason of a worker that does not start is all that its owner sees."""
@@ -96,8 +97,20 @@ def test_a_fault_says_what_was_found_and_how_to_mend_it(names, more, text):
         ([], {"args": MTP, "config": HYBRID, "waive": ["mtp-prefix-caching-gdn"]}),
         (["PN346B_CURE"], {"args": MTP, "config": HYBRID}),
         (["P3_ON_P1", "P1_STEPS"], {}),
+        ([], {"env": {"PYTHONOPTIMIZE": "2"}}),
+        (["P1_STEPS"], {"env": {"PYTHONOPTIMIZE": "0"}}),
     ],
-    ids=["let-through", "key-waived", "lane-waived", "other-lane", "bad-waived", "bad-mended", "whole-chain"],
+    ids=[
+        "let-through",
+        "key-waived",
+        "lane-waived",
+        "other-lane",
+        "bad-waived",
+        "bad-mended",
+        "whole-chain",
+        "plain",
+        "not",
+    ],
 )
 def test_what_a_fault_names_lets_the_worker_start(names, more):
     """A way out that is told has to be one."""
