@@ -13,6 +13,9 @@ from genesisd.patches.model import Patch
 from genesisd.patches.parameters import BadValue
 from genesisd.yamlfile import dotted
 
+PHANTOM = "phantom-env"
+"""The finding that keys of ours mean nothing: it can be waived, as every other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
@@ -43,7 +46,9 @@ def environ_complaints(config: Config, patches: Sequence[Patch]) -> list[Complai
     """Keys of ours in a worker's ``env`` that mean nothing there, or whose value cannot be used."""
     found = []
     for worker, spec in config.workers.items():
-        told = {one.name: _of_variable(one) for one in environ_problems(spec.env, patches, spec.patches.extra_env)}
+        problems = environ_problems(spec.env, patches, spec.patches.extra_env)
+        waived = PHANTOM in spec.patches.waive
+        told = {one.name: _of_variable(one) for one in problems if not (waived and isinstance(one, Undeclared))}
         if spec.pin is None:
             switches = (name for name in spec.env if name.startswith(ENABLE) and name not in spec.patches.extra_env)
             told |= dict.fromkeys(

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from genesisd.config.accounts import PHANTOM
 from genesisd.errors import GenesisError, UnavailableError
 from genesisd.patches.catalog import catalog
 from genesisd.patches.environ import environ_problems
 from genesisd.patches.facts import Known
 from genesisd.patches.flags import ENABLE
+from genesisd.patches.parameters import BadValue
 from genesisd.patches.resolve import Gate as PatchGate
 from genesisd.pins.build_manifest import Build
 from genesisd.pins.builds import find_build
@@ -295,7 +297,8 @@ def verdicts(choice: Choice) -> dict[str, PatchNote]:
 
 def _unpatchable(spec: WorkerSpec) -> Reason | None:
     """A command of its own gets no patches: switches, and patches that it cannot do without, would silently do nothing."""
-    undeclared = [one.name for one in environ_problems(spec.env, catalog(), spec.patches.extra_env)]
+    problems = environ_problems(spec.env, catalog(), spec.patches.extra_env)
+    undeclared = [one.name for one in problems if PHANTOM not in spec.patches.waive or isinstance(one, BadValue)]
     switches = [name for name in spec.env if name.startswith(ENABLE) and name not in spec.patches.extra_env]
     needed = [name for name in bearing(spec) if name not in spec.patches.waive]
     asked = ", ".join(dict.fromkeys([*undeclared, *switches, *needed]))

@@ -41,6 +41,13 @@ def test_what_would_block_a_worker_is_told_before_it_does(write):
     assert (fault.line, fault.field, view.workers) == (4, "workers.w.env.GENESIS_ENABLE_P61", ("w",))
 
 
+def test_what_is_waived_blocks_nobody_and_is_not_told(write):
+    """As the daemon has it."""
+    waived = "patches: {waive: [phantom-env]}"
+    view = check_file(write(f"workers:\n  w:\n    command: [x]\n    env: {{GENESIS_PHANTOM: '1'}}\n    {waived}\n"))
+    assert view.faults == ()
+
+
 def test_every_fault_of_the_schema_is_told_at_once(write):
     """With line and field, so that one edit mends them all."""
     view = check_file(write("workers:\n  w:\n    comand: [x]\n    gpus: yes\n"))

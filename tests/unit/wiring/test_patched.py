@@ -146,7 +146,9 @@ async def test_without_a_switch_nothing_is_looked_for_and_nothing_is_changed(box
 async def test_a_worker_with_a_command_of_its_own_is_left_alone(box):
     """There is no pin whose tree could be patched."""
     box.specs["w"] = WorkerSpec(
-        command=("x",), env={**on("P1_STEPS"), "OTHER": "1"}, patches={"extra_env": ["GENESIS_ENABLE_P1_STEPS"]}
+        command=("x",),
+        env={**on("P1_STEPS"), "OTHER": "1", "GENESIS_PHANTOM": "1"},
+        patches={"extra_env": ["GENESIS_ENABLE_P1_STEPS"], "waive": ["phantom-env"]},
     )
     assert await box.shut() is None
     assert await box.patched.choose("w") is None
