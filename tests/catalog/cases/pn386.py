@@ -36,7 +36,32 @@ def observe(version):
     for name, calls in CALLS.items():
         text = json.dumps([{"name": tool, "parameters": values} for tool, values in calls], ensure_ascii=False)
         seen[name] = parsing.compared(kind, tokenizer, f"</think>{text}", asked)
-    return seen
+    return seen | {"no name": _in_pieces('[{"name": foo, "parameters": {"x": 1}}]')}
+
+
+def _in_pieces(text):
+    """What comes of an answer that no grammar kept in form: nothing, and the stream goes on."""
+    import inspect
+
+    from vllm.tool_parsers.streaming import extract_required_tool_call_streaming
+
+    takes = inspect.signature(extract_required_tool_call_streaming).parameters
+    before, named, found = "", False, []
+    for end in range(1, len(text) + 1):
+        given = {
+            "previous_text": before,
+            "current_text": text[:end],
+            "delta_text": text[end - 1],
+            "function_name_returned": named,
+            "tool_call_idx": None,
+            "tool_call_id_type": "random",
+        }
+        delta, named, *_ = extract_required_tool_call_streaming(
+            **{name: given[name] for name in takes if name in given}
+        )
+        found += delta.tool_calls if delta else []
+        before = text[:end]
+    return len(found)
 
 
 WITH = {
@@ -48,6 +73,7 @@ WITH = {
     "unicode": ' + note({"text": "é } ü"})',
     "two": ' + get_weather({"city": "Rome", "days": 2}) + note({"text": "}, {"})',
     "three": ' + now({}) + get_weather({"city": "Rome", "days": 2}) + now({})',
+    "no name": 0,
 }
 WITHOUT = WITH | {
     "plain": [' + get_weather({"city": "Rome", "days": 2})', ' + get_weather({"city": "Rome", "days": 2)'],

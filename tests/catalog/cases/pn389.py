@@ -18,8 +18,9 @@ HELD = {"slow": "waits", "behind": "waits"}
 FREED = {"slow": "fails", "behind": "ready"}
 ARMS = ("json", "json_object", "grammar", "structural_tag", "structural_tag_of_old")
 CONTROLS = {"regex": FREED, "nothing_slow": {"slow": "ready", "behind": "ready"}, "wrong": FREED}
-RED = dict.fromkeys(ARMS, HELD) | CONTROLS
-GREEN = dict.fromkeys(ARMS, FREED) | CONTROLS
+RED = dict.fromkeys(ARMS, HELD) | CONTROLS | {"six_slow": ["waits"] * 6}
+# What is given up runs on, so only so many are.
+GREEN = dict.fromkeys(ARMS, FREED) | CONTROLS | {"six_slow": ["fails"] * 4 + ["waits"] * 2}
 LARK = "start: /a+/"
 RED = {"0.30.0": RED} | dict.fromkeys(("0.32.0", "0.33.0", "0.23.0", "0.24.0"), RED | {"lark": HELD})
 GREEN = {"0.30.0": GREEN} | dict.fromkeys(("0.32.0", "0.33.0", "0.23.0", "0.24.0"), GREEN | {"lark": FREED})
@@ -58,11 +59,34 @@ def observe(version):
         if {*settled} == {*CONTROLS} and time.monotonic() > began + UNANSWERED_S:
             break
         time.sleep(0.05)
-    return states
+    return states | {"six_slow": six_slow(StructuredOutputManager)}
+
+
+def six_slow(manager_class):
+    """What becomes of six requests whose schemas never compile, one after the other."""
+    wanted, slow = REQUESTS["json"]
+    manager = manager_of(manager_class, slow)
+    asked = [request(wanted) for _ in range(6)]
+    for one in asked:
+        manager.grammar_init(one)
+    began, last = time.monotonic(), asked[3]
+    while time.monotonic() < began + UNANSWERED_S and state(last) == "waits":
+        time.sleep(0.05)
+    time.sleep(0.5)  # more than the deadline: a fifth would have failed by now
+    return [state(one) for one in asked]
 
 
 def ask(manager_class, wanted, slow):
     """A manager of its own, with the request and then a quick one handed to it."""
+    manager = manager_of(manager_class, slow)
+    pair = {"slow": request(wanted), "behind": request({"regex": "b"} if slow != "compile_regex" else {"json": "{}"})}
+    for one in pair.values():
+        manager.grammar_init(one)
+    return pair
+
+
+def manager_of(manager_class, slow):
+    """A manager with one thread to compile, and a compiler that does not return from the method ``slow``."""
     from concurrent.futures import ThreadPoolExecutor
 
     from vllm.v1.structured_output.backend_xgrammar import XgrammarBackend
@@ -71,10 +95,7 @@ def ask(manager_class, wanted, slow):
     manager._use_async_grammar_compilation = True
     manager.executor = ThreadPoolExecutor(max_workers=1)
     manager.backend, manager.backend_name = backend(XgrammarBackend, slow), "xgrammar"
-    pair = {"slow": request(wanted), "behind": request({"regex": "b"} if slow != "compile_regex" else {"json": "{}"})}
-    for one in pair.values():
-        manager.grammar_init(one)
-    return pair
+    return manager
 
 
 def backend(xgrammar_backend, slow):

@@ -24,6 +24,7 @@ import functools
 import os
 import threading
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FuturesTimeout
 
 
 class _GenesisInTime:
@@ -31,15 +32,18 @@ class _GenesisInTime:
 
     def __init__(self, compiler) -> None:
         self._compiler = compiler
+        # What is given up runs on, as nothing can stop it. Beyond these, a request waits as it would without a
+        # deadline: else whoever sends such schemas could have every core.
+        self._given_up = threading.BoundedSemaphore(4)
 
     def __getattr__(self, name: str):
         found = getattr(self._compiler, name)
         # A regular expression has its own deadline.
         timed = name.startswith("compile_") and name != "compile_regex"
-        return functools.partial(_genesis_in_time, found) if timed else found
+        return functools.partial(_genesis_in_time, self._given_up, found) if timed else found
 
 
-def _genesis_in_time(compile, *given, **named):
+def _genesis_in_time(given_up, compile, *given, **named):
     seconds = float(os.environ.get("GENESIS_PN389_TIMEOUT_S", "30"))
     compiled: Future = Future()
 
@@ -49,11 +53,14 @@ def _genesis_in_time(compile, *given, **named):
         except BaseException as error:
             compiled.set_exception(error)
 
-    # What is given up runs on until it is through: nothing can stop it, but as a daemon it keeps nobody from leaving.
+    # As a daemon it keeps nobody from leaving.
     threading.Thread(target=work, name="genesis-compile", daemon=True).start()
     try:
         return compiled.result(seconds)
-    except TimeoutError:
+    except (TimeoutError, FuturesTimeout):  # one and the same from Python 3.11 on
+        if not given_up.acquire(blocking=False):
+            return compiled.result()
+        compiled.add_done_callback(lambda _: given_up.release())
         raise ValueError(f"its grammar takes longer than {seconds:g} s to compile; make it less nested") from None
 '''
 HERE = "        self.compiler = _GenesisInTime(self.compiler)\n"

@@ -58,7 +58,16 @@ def _required_calls(text):
 
 
 def _is_announced(call):
-    return '"name"' in call and '"parameters"' in call
+    return '"parameters"' in call and _name(call) is not None
+
+
+def _name(call):
+    """The name, or None where none has come, or something that is none: no reason to end the stream."""
+    try:
+        name = json.loads(call.get('"name"', ""))
+    except ValueError:
+        return None
+    return name if isinstance(name, str) else None
 
 
 def _required_delta(previous_text, current_text, tool_call_idx, tool_call_id_type):
@@ -75,7 +84,7 @@ def _required_delta(previous_text, current_text, tool_call_idx, tool_call_id_typ
                 function = DeltaFunctionCall(name=None, arguments=new)
                 deltas.append(DeltaToolCall(index=index, function=function))
             continue
-        name = json.loads(call['"name"'])
+        name = _name(call)
         call_id = make_tool_call_id(
             id_type=tool_call_id_type,
             func_name=name,
