@@ -13,7 +13,9 @@ def user_of(folder: Path) -> int | None:
     The environment tells of PYTHONPATH before anything is imported; a process that renames itself wipes it, but has
     the engine's libraries mapped by then. Those that may not be looked at are judged by their command line.
     """
-    mark = re.compile(re.escape(os.fsencode(folder)) + rb"[/:\0]")
+    # What is mapped stands there by its real path, what was said as it was said.
+    names = {os.fsencode(folder), os.fsencode(os.path.realpath(folder))}
+    mark = re.compile(b"(?:" + b"|".join(map(re.escape, sorted(names))) + rb")[/:\0]")
     processes = (path for path in Path("/proc").iterdir() if path.name.isdecimal())
     return next((int(path.name) for path in processes if _runs_from(path, mark)), None)
 

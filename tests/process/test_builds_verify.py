@@ -230,9 +230,17 @@ def test_build_that_is_held_can_still_be_asked_for(both):
         assert make_build(both, environment_of(both), recipe({SCHED: PATCHED})).key == KEY
 
 
+@pytest.mark.parametrize("linked", [False, True])
 @pytest.mark.parametrize("how", ["PYTHONPATH", "mapped"])
-def test_build_that_a_process_runs_from_stays(both, how):
-    """Also one that no daemon knows: by its environment, or by a library that it has mapped once that is wiped."""
+def test_build_that_a_process_runs_from_stays(both, how, linked):
+    """Also one that no daemon knows: by its environment, or by a library that it has mapped once that is wiped.
+
+    A cache that is reached by a symbolic link is no other one: what is mapped stands there by its real path.
+    """
+    if linked:
+        link = both.parent / "link"
+        link.symlink_to(both)
+        both = link
     folder = Cache(both).build(NAMES[KEY])
     code = "import mmap, sys; f = open(0, 'rb'); m = mmap.mmap(0, 0, prot=mmap.PROT_READ); print('up', flush=True)"
     code += "\nimport signal; signal.pause()"
