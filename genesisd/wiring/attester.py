@@ -111,6 +111,10 @@ class Attestations:
         self.forget(worker)
         stats = self._fronts.latest.get(worker)
         self._answered[worker, incarnation] = 0 if stats is None else stats.answered
+        self.adopted(worker, incarnation)
+
+    def adopted(self, worker: str, incarnation: int) -> None:
+        """A life that an earlier daemon began: until it is looked at, metrics say what status does."""
         start = self._patched.running(worker, incarnation)
         state = _NONE if start is None or start.build is None else str(State.PENDING)
         self._metrics.attestation(worker, state, {}, {})

@@ -94,6 +94,10 @@ class Parts:
                 self.patched.ready(worker, state.incarnation)
             self.supervisor.follow(worker, state)
 
+        def found(worker: str, incarnation: int) -> None:
+            self.patched.adopted(worker, incarnation)
+            self.attestations.adopted(worker, incarnation)
+
         ordered = gates.OrderedGates(
             [
                 gates.tree_gate(self.runner),
@@ -115,7 +119,7 @@ class Parts:
                 in_flight=FrontOrLoad(self.fronts, self.runner, session),
                 evidence=FolderEvidence(paths.state_dir / "workers", self.runner, session, self.sink, clock),
                 store=store.workers,
-                observer=StateTeller(self.sink, metrics, follow, born, self.patched.adopted),
+                observer=StateTeller(self.sink, metrics, follow, born, found),
                 clock=clock,
             )
         )

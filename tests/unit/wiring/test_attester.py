@@ -337,6 +337,16 @@ async def test_what_dead_processes_reported_is_not_counted_and_goes(box):
     assert (left.exists(), stranger.exists()) == (False, True)
 
 
+@pytest.mark.parametrize(("build", "state"), [(..., "pending"), (None, "none")])
+async def test_an_adopted_life_is_shown_alike_before_it_is_looked_at(box, build, state):
+    """It may be long in starting: metrics and status say the same of it meanwhile."""
+    box.begin(3, build=build)
+    box.metrics.attested.clear()
+    box.attestations.adopted("w", 3)
+    assert box.metrics.attested == [("w", state, {}, {})]
+    assert box.shown().state == state
+
+
 async def test_the_plain_pin_has_nothing_to_show_and_is_not_kept_from_being_ready(box):
     """There is nothing to be attested, and nobody waits."""
     box.begin(2, build=None)
