@@ -26,7 +26,7 @@ PATCH = Patch(
     flag=Flag("PN374_QUOTED_PARAMETER_NAME"),
     upstream=(44877,),
     credit="vLLM contributors",
-    versions=">=0.23.0",
+    versions=">=0.23.0,<0.24.0",
     applies_to=Is(Fact.TOOL_CALL_PARSER, ("qwen3_xml",)),
     edits=(
         replacing(
