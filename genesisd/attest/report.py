@@ -67,13 +67,13 @@ def read_report(text: str) -> Report:
     """Raises ValueError, with a sentence that says why, when this is not a report of this format."""
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from error
     try:
         return _report(found)
     except KeyError as error:
         raise ValueError(f"it has no field {error}") from error
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"it is laid out otherwise: {error}") from error
 
 

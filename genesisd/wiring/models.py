@@ -11,6 +11,8 @@ from typing import Any
 from genesisd.supervisor.spec import WorkerSpec
 
 DEMO = "demo:"
+_LIMIT = 16 << 20
+"""Bytes of the largest config.json that is read; those of models with all their layers listed have a hundredth."""
 
 
 def model_folder(name: str, demo: Callable[[str], Path | None], hub: Path) -> Path | None:
@@ -43,7 +45,16 @@ def model_config(spec: WorkerSpec, demo: Callable[[str], Path | None], cache: Pa
     hub = Path(spec.env.get("HF_HOME") or os.environ.get("HF_HOME") or cache / "huggingface")
     try:
         folder = model_folder(spec.model, demo, hub)
-        content = json.loads((folder / "config.json").read_bytes()) if folder is not None else None
-    except (OSError, ValueError):
+        content = json.loads(_text(folder / "config.json")) if folder is not None else None
+    except (OSError, ValueError, RecursionError):  # the last for brackets in brackets in brackets
         return None
     return content if isinstance(content, dict) else None
+
+
+def _text(path: Path) -> bytes:
+    """Raises ValueError for one so large that it is no configuration."""
+    with path.open("rb") as file:
+        found = file.read(_LIMIT + 1)
+    if len(found) > _LIMIT:
+        raise ValueError(f"{path} is larger than {_LIMIT} bytes")
+    return found

@@ -105,7 +105,10 @@ def test_each_thing_that_may_be_wrong_is_told(key: Any, seen: Sighting | None, c
             f"runs the vLLM of /env/vllm/__init__.py, which is not in the build {ROOT}",
         ),
         ({"build": "env+old"}, "reports for the build env+old, not for env+k"),
-        ({"optimize": 1}, "runs Python with -O (or PYTHONOPTIMIZE): what it compiles is not the code of the build; start it without"),
+        (
+            {"optimize": 1},
+            "runs Python with -O (or PYTHONOPTIMIZE): what it compiles is not the code of the build; start it without",
+        ),
     ],
 )
 def test_an_unpatched_process_is_one_finding(changed: dict[str, Any], text: str):

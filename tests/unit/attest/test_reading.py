@@ -39,6 +39,7 @@ def test_a_report():
         ({"items": [REPORT["items"][0] | {"state": "well"}]}, "an item is 'well', which is none of"),
         ({"items": 3}, "it is laid out otherwise"),
         ({"hits": []}, "it is laid out otherwise"),
+        ({"seq": float("inf")}, "it is laid out otherwise"),
         ({"pid": "x"}, "invalid literal"),
     ],
 )
@@ -48,7 +49,7 @@ def test_what_is_no_report(change: dict[str, Any], why: str):
         read_report(json.dumps(REPORT | change))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"format": 1}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"format": 1}', "[" * 100_000])
 def test_what_is_not_even_laid_out_like_one(text: str):
     """Whatever lies there, it is a ValueError and nothing else."""
     with pytest.raises(ValueError):

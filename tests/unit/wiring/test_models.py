@@ -70,7 +70,11 @@ def test_a_demo_model_is_asked_for_by_its_name(tmp_path):
     assert kind("demo:other", tmp_path, {"tiny": folder}.get) is None
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "7", '"text"', "\udcff".encode("utf-8", "surrogateescape")])
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", "7", '"text"', "\udcff".encode("utf-8", "surrogateescape"), "[" * 100_000, "{}" + " " * (16 << 20)],
+    ids=["empty", "open", "list", "number", "text", "bytes", "deep", "large"],
+)
 def test_what_is_no_object_is_nothing(tmp_path, content):
     """A config that cannot be read is one that cannot be had."""
     folder = put(tmp_path / "m", "")
