@@ -83,7 +83,7 @@ class Attestations:
         self._expected: dict[str, Expectation] = {}
         self._answered: dict[tuple[str, int], int] = {}
         self._shown: dict[str, tuple[int, BuildView]] = {}
-        self._damage: dict[str, tuple[int, tuple[BuildFault, ...]]] = {}
+        self._damage: dict[str, tuple[int, asyncio.Task[tuple[BuildFault, ...]]]] = {}
         self._overdue: dict[str, int] = {}
 
     def attester(self, life: Life) -> LifeAttester | None:
@@ -168,12 +168,19 @@ class Attestations:
         return Look(start, found, self._uses(life, build, shelf), shelf.faults)
 
     async def _files(self, life: Life, build: Build) -> tuple[BuildFault, ...]:
-        """What is wrong with the build's files; looked for once a life, since that reads some megabytes."""
+        """What is wrong with the build's files; looked for once a life, since that reads some megabytes.
+
+        A probe that gives up waiting leaves it going on: on a slow disk none would ever come to the end otherwise.
+        """
         kept = self._damage.get(life.worker)
         if kept is None or kept[0] != life.incarnation:
-            found = await asyncio.to_thread(verify_build, build, self._patched.cache)
-            kept = self._damage[life.worker] = (life.incarnation, found)
-        return kept[1]
+            looking = asyncio.create_task(asyncio.to_thread(verify_build, build, self._patched.cache))
+            kept = self._damage[life.worker] = (life.incarnation, looking)
+        try:
+            return await asyncio.shield(kept[1])
+        except OSError:
+            self._damage.pop(life.worker, None)  # the next look tries again
+            raise
 
     def note(self, life: Life, look: Look) -> None:
         """Remember and tell what a look came to."""

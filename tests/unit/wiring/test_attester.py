@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -76,6 +78,8 @@ class Box:
         self.sink, self.metrics = FakeSink(), FakeMetrics()
         self.specs = {"w": WorkerSpec(pin="cpu", model="m", patches=_account("P1"))}
         self.damage, self.verified = (), 0
+        self.disk = threading.Event()
+        self.disk.set()
         monkeypatch.setattr(module, "verify_build", self._verify)
         self.attestations = Attestations(
             lambda: self.specs, self.patched, self.runner, self.fronts, lambda _: self.reports, self.sink, self.metrics
@@ -87,6 +91,9 @@ class Box:
     def _verify(self, build, cache):
         assert (build, cache) == (self.build, self.folder)
         self.verified += 1
+        self.disk.wait(60)
+        if isinstance(self.damage, OSError):
+            raise self.damage
         return self.damage
 
     def begin(self, incarnation, build=...):
@@ -335,6 +342,29 @@ async def test_what_dead_processes_reported_is_not_counted_and_goes(box):
     assert (look.attestation.state, look.faults) == (State.ATTESTED, ())
     assert next(one.hits for one in look.uses if one.patch == "P1") == 2
     assert (left.exists(), stranger.exists()) == (False, True)
+
+
+async def test_a_slow_disk_is_looked_at_once_however_often_a_probe_gives_up(box):
+    """Else a worker on it would never be ready: each ask would begin anew and end at its deadline."""
+    box.good()
+    box.disk.clear()
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(box.attest(), 0.01)
+    box.disk.set()
+    assert (await box.attest()).verdict is Verdict.SUCCESS
+    assert box.verified == 1
+
+
+async def test_files_that_could_not_be_looked_at_are_looked_at_again(box):
+    """A fault of the disk may pass."""
+    box.good()
+    box.damage = OSError("input/output error")
+    with pytest.raises(OSError, match="input/output error"):
+        await box.attest()
+    assert "could not be looked at: input/output error" in box.shown().text
+    box.damage = ()
+    assert (await box.attest()).verdict is Verdict.SUCCESS
 
 
 @pytest.mark.parametrize(("build", "state"), [(..., "pending"), (None, "none")])
