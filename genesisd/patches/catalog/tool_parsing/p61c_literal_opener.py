@@ -282,9 +282,12 @@ PATCH = Patch(
         (
             Is(
                 Fact.TOOL_CALL_PARSER,
-                ("hermes", "mimo", "qwen3_coder", "qwen3_json", "qwen3_xml", "seed_oss", "step3p5"),
+                ("hermes", "mimo", "qwen3_coder", "qwen3_json", "qwen3_xml", "seed_oss", "step3p5", "step5"),
             ),
-            Is(Fact.REASONING_PARSER, ("granite_thinking", "mimo", "nemotron_v3", "qwen3", "seed_oss", "step3p5")),
+            Is(
+                Fact.REASONING_PARSER,
+                ("granite_thinking_parser", "mimo", "minicpmv", "nemotron_v3", "qwen3", "seed_oss", "step3p5"),
+            ),
         )
     ),
     edits=(
