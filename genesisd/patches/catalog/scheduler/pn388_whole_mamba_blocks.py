@@ -52,7 +52,8 @@ PATCH = Patch(
     proofs=(Proof("engine", counter="vllm.v1.core.sched.scheduler:_genesis_hits"),),
     study=Study(
         upstream="the same invariant; later rewritten as a list of stops, which also lets a block be wider than a step",
-        ours="one branch more; these releases refuse a block wider than a step at start, so a piece cannot be starved",
+        ours="one branch more; these releases refuse a block wider than a step at start. While others' decoding leaves "
+        "less than a block of each step, such a prompt waits, as longer ones did before",
         tests="prompts of less and of more than two blocks, with and without a drafter; last pieces and decoding as "
         "controls",
     ),

@@ -1,6 +1,6 @@
 """PN374: a parameter whose name holds a quote or another sign of XML is lost, or makes the arguments invalid JSON.
 
-The parser of ``qwen3_xml`` rewrites ``<parameter=NAME>`` to an attribute and feeds it to an XML parser, and writes the
+The parser of ``qwen3_xml`` and ``mimo`` rewrites ``<parameter=NAME>`` to an attribute and feeds it to an XML parser, and writes the
 name into the arguments, both without escaping it. Releases after 0.23 have another parser.
 """
 
@@ -27,7 +27,7 @@ PATCH = Patch(
     upstream=(44877,),
     credit="vLLM contributors",
     versions=">=0.23.0,<0.24.0",
-    applies_to=Is(Fact.TOOL_CALL_PARSER, ("qwen3_xml",)),
+    applies_to=Is(Fact.TOOL_CALL_PARSER, ("mimo", "qwen3_xml")),
     edits=(
         replacing(
             "attribute",
