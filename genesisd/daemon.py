@@ -19,7 +19,7 @@ from genesisd.clock import SystemClock
 from genesisd.config import diff, load
 from genesisd.config.root import Config
 from genesisd.control.server import ControlServer
-from genesisd.control.views import BuildView, DaemonView, PatchesView, PinView, ReloadView
+from genesisd.control.views import DaemonView, PatchesView, PinView, ReloadView
 from genesisd.errors import ConfigError, ConflictError, GenesisError, UnavailableError
 from genesisd.identity import boot_id
 from genesisd.notify import Notifier
@@ -39,7 +39,7 @@ from genesisd.wiring.api import DaemonApi
 from genesisd.wiring.history import History
 from genesisd.wiring.lines import LogLines
 from genesisd.wiring.parts import Current, Parts
-from genesisd.wiring.patchviews import patches_view
+from genesisd.wiring.patchviews import patches_view, unseen
 from genesisd.wiring.pinviews import pin_views
 from genesisd.wiring.reload import Reloader
 from genesisd.wiring.views import Sources, Views
@@ -324,9 +324,7 @@ class Daemon:
             hint = f"mend that, or start the worker anew: genesisctl workers restart {worker}"
             raise UnavailableError(f"what {worker} runs could not be looked at: {error}", hint=hint) from error
         self.parts.attestations.note(life, look)
-        shown = self.parts.attestations.shown(worker, life.incarnation) or BuildView(
-            None, "none", "nothing is known of its start"
-        )
+        shown = self.parts.attestations.shown(worker, life.incarnation) or unseen(spec.pin)
         return patches_view(worker, shown, look, spec.patches.attribution)
 
     def refuse_when_stopping(self) -> None:

@@ -205,6 +205,11 @@ def _patched(patches: Patches, reports: Path) -> Mapping[str, str]:
     """The worker's own environment; with a build, so that it is found before the pin's own packages."""
     if patches.build is None:
         return patches.environ
+    if os.pathsep in str(patches.build):  # Python would look in two places, neither of which is the build
+        raise ConfigError(
+            f"the build lies in {patches.build}, and PYTHONPATH cannot name a path with {os.pathsep!r} in it",
+            hint=f"set daemon.cache_dir to a path without {os.pathsep!r}",
+        )
     environ = dict(patches.environ)
     environ["PYTHONPATH"] = os.pathsep.join([str(patches.build), *filter(None, [environ.get("PYTHONPATH")])])
     environ["GENESIS_ATTEST_DIR"] = str(reports)

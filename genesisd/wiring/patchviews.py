@@ -29,6 +29,13 @@ def patches_view(worker: str, build: BuildView, look: Look, declared: Mapping[st
     )
 
 
+def unseen(pin: str | None) -> BuildView:
+    """For a life of whose start nothing is known: that is no proof, unless there can be no build."""
+    if pin is None:
+        return BuildView(None, "none", "a command of its own, which has no build")
+    return BuildView(None, "pending", "nothing is known of its start: restart it to know what it runs")
+
+
 def _roles(found: Attestation) -> tuple[RoleView, ...]:
     return tuple(
         RoleView(str(one.role), one.processes, one.wanted, one.live, one.not_loaded)

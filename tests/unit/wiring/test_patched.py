@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from genesisd.errors import UnavailableError
+from genesisd.errors import ConfigError, UnavailableError
 from genesisd.patches.flags import Flag
 from genesisd.patches.parameters import Kind, Parameter
 from genesisd.pins.build_gc import collect_builds, remove_build
@@ -203,6 +203,13 @@ async def test_a_patched_launch_finds_the_build_first_and_keeps_the_workers_own_
         **on("P1_STEPS"), "PYTHONPATH": "/builds/b:/own", "GENESIS_ATTEST_DIR": "/reports",
     }  # fmt: skip
     assert _patched(Patches({}, Path("/b")), Path("/r"))["PYTHONPATH"] == "/b"
+
+
+def test_a_build_that_no_path_can_name_is_refused():
+    """Python would look in two other places, and the worker would wait for reports that never come."""
+    with pytest.raises(ConfigError, match="PYTHONPATH cannot name a path with ':' in it") as caught:
+        _patched(Patches({}, Path("/a:b/builds/x")), Path("/r"))
+    assert caught.value.hint == "set daemon.cache_dir to a path without ':'"
 
 
 async def test_a_pin_that_was_built_anew_wants_builds_anew(box):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
 from genesisd.attest.engagement import Engagement, Use
 from genesisd.attest.model import Attestation, Cause, Finding, PatchView, RoleView, Standing, State
 from genesisd.attest.roles import Role
+from genesisd.cli import exits
+from genesisd.cli.attestation import status_of
 from genesisd.control import views
 from genesisd.patches.spec import Attribution
 from genesisd.wiring.attester import Look
-from genesisd.wiring.patchviews import patches_view
+from genesisd.wiring.patchviews import patches_view, unseen
 from genesisd.wiring.starts import PatchNote, Start
 
 BUILD = views.BuildView("env+k", "refused", "a sentence", 1, ("P9",))
@@ -86,3 +90,9 @@ def test_the_plain_pin_has_neither_roles_nor_findings():
 def test_a_life_of_which_nothing_is_known_is_shown_empty():
     """No guess."""
     assert patches_view("w", BUILD, Look(None), DECLARED) == views.PatchesView("w", BUILD)
+
+
+def test_a_start_of_which_nothing_is_known_is_not_called_well():
+    """'patches attest' must not end with 0 for it; a command of its own cannot have a build."""
+    assert status_of(asdict(views.PatchesView("w", unseen("cpu")))) == exits.UNHEALTHY
+    assert status_of(asdict(views.PatchesView("w", unseen(None)))) == exits.OK
