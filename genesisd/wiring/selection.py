@@ -77,9 +77,19 @@ def select(spec: WorkerSpec, version: str, known: Known, patches: Sequence[Patch
         *candidate_warnings(declared.attribution, known, resolution.selected),
         *advice(declared.lane, resolution.selected, known),
         *duplicates(version, resolution.selected),
+        *_idle(plan.environ, patches, resolution),
         *_told(bad, grave=False),
     )
     return Selection(plan, resolution, faults, tuple(dict.fromkeys(warnings)))
+
+
+def _idle(environ: Mapping[str, str], patches: Sequence[Patch], resolution: Resolution) -> Iterator[str]:
+    """Parameters that nobody reads, since their patch is not applied: they are declared, and do nothing."""
+    for patch in patches:
+        gate = resolution.rulings[patch.id].gate
+        for name in (name for one in patch.parameters for name in (one.name, *one.aliases)):
+            if gate is not None and name in environ:
+                yield f"{name} does nothing: {patch.id}, which reads it, is not applied ({gate})"
 
 
 def _faults(spec: WorkerSpec, known: Known, patches: Sequence[Patch], resolution: Resolution) -> Iterator[str]:

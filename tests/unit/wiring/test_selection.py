@@ -124,6 +124,14 @@ def test_a_set_that_may_be_bad_is_a_warning():
     assert any("cannot tell" in text and "prefix caching" in text for text in selection.warnings)
 
 
+def test_a_parameter_of_a_patch_that_is_not_applied_is_told_to_do_nothing():
+    """It is declared, so it is no phantom; its owner would believe in it all the same."""
+    alone = chosen(env={"GENESIS_P1_MANY": "3"})
+    assert alone.faults == ()
+    assert "GENESIS_P1_MANY does nothing: P1, which reads it, is not applied (not_enabled)" in alone.warnings
+    assert not any("does nothing" in text for text in chosen("P1_STEPS", env={"GENESIS_P1_MANY": "3"}).warnings)
+
+
 def test_a_selected_patch_that_is_not_there_mends_nothing():
     """Its anchor may be gone: the set of flags is as bad as without it."""
     spec = WorkerSpec(pin="cpu", model="m", args=MTP, env=on("PN346B_CURE"))
