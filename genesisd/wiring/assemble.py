@@ -8,6 +8,7 @@ One JSON object comes in (``Job``), one goes out a line: progress, and last ``{"
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,10 @@ from genesisd.pins.environment import Environment, find_environment
 from genesisd.pins.install import site_packages
 from genesisd.pins.progress import Progress, Report
 from genesisd.pins.recipe import Recipe
+
+_UNUSABLE = (
+    "a build is made in the cache: let it be written, or make the build where it can be (genesisctl patches build)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +147,11 @@ def main() -> int:
         build = assemble(job, _tell)
     except GenesisError as error:
         _say(failed=error.message, hint=error.hint, code=error.code)
+        return 1
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _say(failed=f"{os.fsdecode(error.filename)}: {error.strerror}", hint=_UNUSABLE, code="unavailable")
         return 1
     except Exception as error:
         # Else the last thing said, which is a step of the work, would be told as the reason.

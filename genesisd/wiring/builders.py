@@ -115,7 +115,8 @@ class Builders:
             self._sink.emit(self._told.built, **{self._told.field: name})
         else:
             text = last.get("failed") or last.get("message") or f"the builder ended with status {code}"
-            self._fail(name, str(text))
+            # All that people see of it is this one text: how to mend it belongs there too.
+            self._fail(name, "; ".join(str(one) for one in (text, last.get("hint")) if one))
 
     def _follow(self, name: str, line: bytes) -> dict[str, Any] | None:
         try:

@@ -161,6 +161,15 @@ def test_a_crash_is_told_as_such(pin, env):
     assert "Traceback" in said.errors
 
 
+def test_a_cache_that_takes_no_build_is_told_by_its_path(pin, env):
+    """The system's own words and what to do, and no traceback."""
+    Cache(pin.cache).builds.write_text("a file in the place of the folder")
+    said = run(pin.job("P1"))
+    assert (said.status, said.errors) == (1, "")
+    assert said.last["failed"] == f"{Cache(pin.cache).builds}: File exists"
+    assert said.last["hint"].startswith("a build is made in the cache: let it be written")
+
+
 def test_the_second_run_finds_the_build_at_once(pin, env):
     """Nothing is planned, linked or written."""
     run(pin.job("P1"))
@@ -212,12 +221,16 @@ def test_the_module_itself_answers_as_a_child(pin, env):
     ("patches", "kinds", "failure"),
     [
         (("P1",), {"build_step", "build_made"}, None),
-        (("P1", "P5", "P6"), {"build_failed"}, "P6 stand on P5, which is not applied: AnchorMissing"),
+        (
+            ("P1", "P5", "P6"),
+            {"build_failed"},
+            "P6 stand on P5, which is not applied: AnchorMissing; switch the dependants off, or the base on",
+        ),
     ],
     ids=["made", "failed"],
 )
 async def test_the_daemon_follows_the_child(pin, env, patches, kinds, failure):
-    """Steps become events and the last word the reason."""
+    """Steps become events and the last word the reason, with how to mend it."""
     sink = FakeSink()
     builders = Builders(Told("build_step", "build_made", "build_failed", "build"), sink)
     builders.begin("b", Command(assembler.command(), pin.job(*patches)))

@@ -137,11 +137,11 @@ async def test_a_failure_is_told_in_the_builders_words_and_remembered(builder):
         sys.exit(10)
     """)
     found = await builder.ask_until("pin-failed")
-    assert found.text == "pin cpu could not be built: the index did not answer"
+    assert found.text == "pin cpu could not be built: the index did not answer; wait"
     for _ in range(5):
         assert await builder.check() == found
     assert len(builder.runs()) == 1
-    assert builder.sink.of("pin_failed") == [{"pin": "cpu", "text": "the index did not answer"}]
+    assert builder.sink.of("pin_failed") == [{"pin": "cpu", "text": "the index did not answer; wait"}]
 
 
 async def test_a_failure_is_tried_again_after_its_pause(builder, monkeypatch):
