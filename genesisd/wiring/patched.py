@@ -10,13 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from genesisd.config.accounts import PHANTOM
 from genesisd.errors import GenesisError, UnavailableError
 from genesisd.patches.catalog import catalog
-from genesisd.patches.environ import environ_problems
 from genesisd.patches.facts import Known
-from genesisd.patches.flags import ENABLE
-from genesisd.patches.parameters import BadValue
 from genesisd.patches.resolve import Gate as PatchGate
 from genesisd.pins.build_manifest import Build
 from genesisd.pins.builds import find_build
@@ -30,7 +26,7 @@ from genesisd.wiring.engines import PinEngines
 from genesisd.wiring.gates import Gate
 from genesisd.wiring.holds import Holds
 from genesisd.wiring.knowledge import Knowledge
-from genesisd.wiring.selection import Selection, bearing, key_of, lacking, select
+from genesisd.wiring.selection import Selection, key_of, lacking, select, unpatchable
 from genesisd.wiring.starts import PatchNote, Start, from_json, lost, summary
 
 RUNNING = "patches/running/"
@@ -103,7 +99,10 @@ class Patched:
 
         async def check(worker: str) -> Reason | None:
             spec = self._specs()[worker]
-            return _unpatchable(spec) if spec.pin is None else await self._check(spec, spec.pin)
+            if spec.pin is not None:
+                return await self._check(spec, spec.pin)
+            text = unpatchable(spec, catalog())
+            return None if text is None else Reason("patches-refused", text)
 
         return check
 
@@ -293,16 +292,3 @@ def verdicts(choice: Choice) -> dict[str, PatchNote]:
             note = planned.get(name, {"verdict": "unknown", "text": "its build is not made"})
             found[name] = PatchNote(note["verdict"], note["text"])
     return found
-
-
-def _unpatchable(spec: WorkerSpec) -> Reason | None:
-    """A command of its own gets no patches: switches, and patches that it cannot do without, would silently do nothing."""
-    problems = environ_problems(spec.env, catalog(), spec.patches.extra_env)
-    undeclared = [one.name for one in problems if PHANTOM not in spec.patches.waive or isinstance(one, BadValue)]
-    switches = [name for name in spec.env if name.startswith(ENABLE) and name not in spec.patches.extra_env]
-    needed = [name for name in bearing(spec) if name not in spec.patches.waive]
-    asked = ", ".join(dict.fromkeys([*undeclared, *switches, *needed]))
-    if not asked:
-        return None
-    text = f"only a worker with a 'pin' gets patches, and this one has a command of its own and {asked}"
-    return Reason("patches-refused", f"{text}; take that out, list switches under patches.extra_env, or set a pin")

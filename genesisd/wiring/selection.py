@@ -9,11 +9,13 @@ from functools import cache
 
 import genesisd
 from genesisd.attest import PLUGIN
+from genesisd.config.accounts import PHANTOM
 from genesisd.patches.build_key import build_key
 from genesisd.patches.candidate import candidate_warnings
 from genesisd.patches.compatibility import advice, blocked, conflict_sets
 from genesisd.patches.environ import environ_problems
 from genesisd.patches.facts import Known
+from genesisd.patches.flags import ENABLE
 from genesisd.patches.known_bad import Bad, Start, known_bad
 from genesisd.patches.model import Patch
 from genesisd.patches.native import duplicates
@@ -138,6 +140,19 @@ def lacking(
 def bearing(spec: WorkerSpec) -> list[str]:
     """Ids that the worker cannot do without."""
     return [name for name, entry in spec.patches.attribution.items() if entry.role is Role.LOAD_BEARING]
+
+
+def unpatchable(spec: WorkerSpec, patches: Sequence[Patch]) -> str | None:
+    """What a worker with a command of its own asks of patches, of which it gets none: it would silently do nothing."""
+    problems = environ_problems(spec.env, patches, spec.patches.extra_env)
+    undeclared = [one.name for one in problems if PHANTOM not in spec.patches.waive or isinstance(one, BadValue)]
+    switches = [name for name in spec.env if name.startswith(ENABLE) and name not in spec.patches.extra_env]
+    needed = [name for name in bearing(spec) if name not in spec.patches.waive]
+    asked = ", ".join(dict.fromkeys([*undeclared, *switches, *needed]))
+    if not asked:
+        return None
+    text = f"only a worker with a 'pin' gets patches, and this one has a command of its own and {asked}"
+    return f"{text}; take that out, list switches under patches.extra_env, or set a pin"
 
 
 def _told(found: Sequence[Bad], *, grave: bool) -> Iterator[str]:
