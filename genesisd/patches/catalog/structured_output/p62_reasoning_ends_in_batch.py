@@ -36,15 +36,11 @@ def genesis_answer_start(manager, request, tokens, appended):
         return 0
     if not tokens:
         return None
-    if appended:
-        # Most steps go no further, and a long context is not copied for them.
-        if not reasoner.is_reasoning_end_streaming(request.all_token_ids, tokens):
-            return None
-        seen = list(request.all_token_ids)[: -len(tokens)]
-    else:
-        seen = list(request.all_token_ids)
-        if not reasoner.is_reasoning_end_streaming(seen + tokens, tokens):
-            return None
+    # Most steps go no further, and a long context is copied as little as can be.
+    whole = request.all_token_ids if appended else [*request.all_token_ids, *tokens]
+    if not reasoner.is_reasoning_end_streaming(whole, tokens):
+        return None
+    seen = list(whole)[: -len(tokens)]
     for end in range(1, len(tokens)):
         if reasoner.is_reasoning_end_streaming(seen + tokens[:end], tokens[:end]):
             _genesis_hits["P62"] += 1
