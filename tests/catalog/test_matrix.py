@@ -62,3 +62,10 @@ def test_the_defect_is_there_without_the_patch_and_gone_with_it(observe, name, v
 def test_upstream_does_what_the_patch_would(observe, name, version):
     """A patch is superseded where upstream's own code behaves, not where it merely looks alike."""
     assert observe(name, version, patched=False) == CASES[name].upstream_on(version)
+
+
+@pytest.mark.parametrize("version", [version for version in RELEASES if version != "0.23.0"])
+def test_where_a_patchs_file_is_gone_its_target_is_missing(tree, version):
+    """Its range keeps PN374 from such releases; asked all the same, it is told apart from an anchor that moved."""
+    outcome = plan_on(tree(version), [BY_ID["PN374"]]).outcomes["PN374"]
+    assert KINDS.get(type(outcome)) == ABSENT, outcome
