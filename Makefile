@@ -25,7 +25,7 @@ help:
 	  'make test     the gate: linters, then every test' \
 	  'make soak     what takes longer than the gate allows' \
 	  'make bench    measure, and compare with peers in the same run' \
-	  'make mutate   change the pure decisions one by one, and see that a test notices (about 10 minutes)' \
+	  'make mutate   change the pure decisions one by one, and see that a test notices (about 11 minutes)' \
 	  'make fmt      format and mend what ruff can mend' \
 	  'make lock     resolve the dependencies again (UPGRADE=1 to move them)' \
 	  'make install  install for systemd (DESTDIR=, LIBDIR=, INSTALL_PYTHON=)' \
