@@ -100,8 +100,9 @@ def _wanted(items: Iterable[pytest.Item]) -> dict[tuple[str, str, bool], None]:
     """What the tests of red, green and upstream ask, in their order."""
     found: dict[tuple[str, str, bool], None] = {}
     for item in items:
-        if "observe" in getattr(item, "fixturenames", ()):
-            name, version = item.callspec.params["name"], item.callspec.params["version"]
+        asked = item.callspec.params if "observe" in getattr(item, "fixturenames", ()) else {}
+        if "name" in asked:
+            name, version = asked["name"], asked["version"]
             found[name, version, False] = None
             if CASES[name].verdicts[version] == APPLIED:
                 found[name, version, True] = None
