@@ -118,7 +118,7 @@ def _gate(question: Question) -> Iterator[str]:
 def _condition(question: Question) -> Iterator[str]:
     if question.facts:
         known = ", ".join(f"{fact}: {value}" for fact, value in question.facts.items())
-        yield f"It is for {condition_text(question.patch.applies_to)}; known here is {known}."
+        yield f"It applies where {condition_text(question.patch.applies_to)}; known here is {known}."
 
 
 def _tree(question: Question) -> Iterator[str]:

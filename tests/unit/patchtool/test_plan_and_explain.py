@@ -157,7 +157,7 @@ def test_a_paragraph_tells_why_not(ask, config):
     condition = condition_of({"is_turboquant": True, "sm_min": 80})
     shut = paragraph(ask(ask_p1, two(applies_to=condition)))
     assert "The gate 'applies_to' is shut: is_turboquant is False, not True." in shut
-    assert "It is for is_turboquant is True and sm >= 80; known here is is_turboquant: False, sm: None." in shut
+    assert "It applies where is_turboquant is True and sm >= 80; known here is is_turboquant: False, sm: None." in shut
     missing = two(edits=(edit("return 7", "return 8", "run", path=FILE),))
     assert "the verdict is 'anchor_missing': vllm/core.py: e finds no place in run." in paragraph(ask(ask_p1, missing))
 
