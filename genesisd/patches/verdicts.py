@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import assert_never
 
+from genesisd.patches.order import BrokenChain
 from genesisd.patches.outcome import (
     AlreadyApplied,
     AnchorAmbiguous,
@@ -80,6 +81,11 @@ def sentence(outcome: Outcome) -> str:
         case Failed():
             return f"{outcome.path}: {outcome.detail}"
     assert_never(outcome)
+
+
+def broken(chain: BrokenChain) -> str:
+    """Why a set of patches may not be applied at all."""
+    return f"{', '.join(chain.dependants)} stand on {chain.base}, which is not applied: {chain.why}"
 
 
 def _several(names: Sequence[str]) -> str:

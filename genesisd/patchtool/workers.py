@@ -23,6 +23,7 @@ from genesisd.pins.catalog import find_pin, load_pins
 from genesisd.pins.spec import PinSpec
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.cards import look
+from genesisd.wiring.knowledge import gpus_of
 from genesisd.wiring.models import model_config
 from genesisd.wiring.parts import demo_model
 from genesisd.wiring.selection import Selection, lacking, select
@@ -94,14 +95,10 @@ def ask(config: Config, name: str, gpus: Callable[[WorkerSpec], tuple[Gpu, ...] 
 
 def cards_of(spec: WorkerSpec) -> tuple[Gpu, ...] | None:
     """The worker's cards; None where nobody can tell."""
-    if not spec.gpus:
-        return None if spec.share_gpus or "CUDA_VISIBLE_DEVICES" in spec.env else ()
     try:
-        cards = look()
+        return gpus_of(spec, look() if spec.gpus else {})
     except UnavailableError:
         return None
-    found = [cards[index] for index in spec.gpus if index in cards and cards[index].sm is not None]
-    return tuple((card.sm or 0, card.total) for card in found) if len(found) == len(spec.gpus) else None
 
 
 def with_policy(asked: Asked, policy: Policy | None) -> Asked:

@@ -20,11 +20,10 @@ from genesisd.errors import ConflictError, GenesisError, NotFoundError, Unavaila
 from genesisd.patches.catalog import catalog
 from genesisd.patches.edits import MODULE
 from genesisd.patches.model import Patch
-from genesisd.patches.order import BrokenChain
 from genesisd.patches.outcome import Applied, Outcome
 from genesisd.patches.reading import read_texts
 from genesisd.patches.stack import StackPlan, plan_all
-from genesisd.patches.verdicts import sentence, verdict
+from genesisd.patches.verdicts import broken, sentence, verdict
 from genesisd.pins.build_manifest import Build
 from genesisd.pins.builds import find_build, make_build
 from genesisd.pins.catalog import find_pin, load_pins
@@ -87,7 +86,7 @@ def recipe(key: str, patches: Sequence[Patch], environment: Environment) -> Reci
     pristine = read_texts(site_packages(environment.path), patches)
     plan = plan_all(pristine, patches)
     if plan.broken:
-        raise ConflictError("; ".join(map(_broken, plan.broken)), hint="switch the dependants off, or the base on")
+        raise ConflictError("; ".join(map(broken, plan.broken)), hint="switch the dependants off, or the base on")
     return Recipe(
         key=key,
         files=plan.texts,
@@ -118,10 +117,6 @@ def _proofs(patches: Sequence[Patch], plan: StackPlan) -> dict[str, list[dict[st
 
 def _told(outcome: Outcome) -> dict[str, str]:
     return {"verdict": str(verdict(outcome)), "text": sentence(outcome)}
-
-
-def _broken(chain: BrokenChain) -> str:
-    return f"{', '.join(chain.dependants)} stand on {chain.base}, which is not applied: {chain.why}"
 
 
 def _scopes(plan: StackPlan) -> dict[str, list[list[str]]]:

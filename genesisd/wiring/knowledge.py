@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from genesisd.errors import UnavailableError
 from genesisd.patches.facts import Gpu, Known, gather
-from genesisd.supervisor.ports import CardLedger
+from genesisd.supervisor.ports import Card, CardLedger
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.models import model_config
 
@@ -35,11 +35,15 @@ class Knowledge:
 
     async def gpus(self, spec: WorkerSpec) -> tuple[Gpu, ...] | None:
         """The worker's cards, or None where nobody can tell."""
-        if not spec.gpus:
-            return None if spec.share_gpus or "CUDA_VISIBLE_DEVICES" in spec.env else ()
         try:
-            cards = await self.cards.cards()
+            return gpus_of(spec, await self.cards.cards() if spec.gpus else {})
         except UnavailableError:
             return None
-        found = [cards[index] for index in spec.gpus if index in cards and cards[index].sm is not None]
-        return tuple((card.sm or 0, card.total) for card in found) if len(found) == len(spec.gpus) else None
+
+
+def gpus_of(spec: WorkerSpec, cards: Mapping[int, Card]) -> tuple[Gpu, ...] | None:
+    """Those of ``cards`` that the worker owns; None where that cannot be told."""
+    if not spec.gpus:
+        return None if spec.share_gpus or "CUDA_VISIBLE_DEVICES" in spec.env else ()
+    found = [cards[index] for index in spec.gpus if index in cards and cards[index].sm is not None]
+    return tuple((card.sm or 0, card.total) for card in found) if len(found) == len(spec.gpus) else None

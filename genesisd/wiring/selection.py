@@ -23,6 +23,7 @@ from genesisd.patches.parameters import BadValue
 from genesisd.patches.policy import PolicyPlan, apply_policy
 from genesisd.patches.resolve import Request, Resolution, resolve
 from genesisd.patches.spec import Role
+from genesisd.patches.verdicts import broken
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.versions import parse_version
 from genesisd.wiring.starts import KEPT, PatchNote
@@ -100,8 +101,7 @@ def _faults(spec: WorkerSpec, known: Known, patches: Sequence[Patch], resolution
         if isinstance(problem, BadValue):
             yield f"{problem.name}={problem.found!r} cannot be used: expected {problem.expected}"
     for chain in resolution.broken:
-        told = f"{', '.join(chain.dependants)} stand on {chain.base}, which is not applied: {chain.why}"
-        yield f"{told}; switch the dependants off, or the base on"
+        yield f"{broken(chain)}; switch the dependants off, or the base on"
     optimize = spec.env.get("PYTHONOPTIMIZE", "")
     if resolution.selected and optimize not in {"", "0"}:
         told = f"PYTHONOPTIMIZE={optimize} has Python compile other code than that of the build, which is then refused"
