@@ -18,6 +18,7 @@ from genesisd.errors import ConfigError, NotFoundError, UnavailableError
 from genesisd.supervisor.ports import Launch, Life
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.gates import engine_address, is_free
+from genesisd.wiring.models import DEMO
 
 INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "SSL_CERT_FILE", "HTTPS_PROXY", "NO_PROXY")
 """What a worker takes over from the daemon; everything else is said in its ``env``."""
@@ -188,9 +189,9 @@ class SpecLauncher:
         return (*argv, *spec.args)
 
     def _model(self, name: str) -> str:
-        if not name.startswith("demo:"):
+        if not name.startswith(DEMO):
             return name
-        path = self._models(name.removeprefix("demo:"))
+        path = self._models(name.removeprefix(DEMO))
         if path is None:
             raise NotFoundError(f"there is no model {name}", hint="the project's own model is demo:tiny")
         return str(path)
