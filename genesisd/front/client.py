@@ -99,7 +99,7 @@ class ClientConnection(asyncio.Protocol):
         """Called by the loop; whatever the engine still does for this client is ended at once."""
         del exc
         self._enter(State.CLOSED)
-        self._board.connections.discard(self)
+        self._board.forget(self)
         if self._dial is not None:
             self._dial.cancel()
         self._let_go()

@@ -65,7 +65,10 @@ class Connection(Protocol):
 
 
 class Switchboard:
-    """The one owner of the target. Counts come from the live connections, so no abort can leave one behind."""
+    """The one owner of the target. Counts come from the live connections, so no abort can leave one behind.
+
+    Who waits is one of those that are open, at every instant.
+    """
 
     def __init__(self, limits: Limits, timeouts: Timeouts, capacity: int) -> None:
         self.target: Target = Held()
@@ -92,6 +95,11 @@ class Switchboard:
         """Change the limits; requests that wait are judged by the new ones at once."""
         self.limits = limits
         self.point(self.target)
+
+    def forget(self, connection: Connection) -> None:
+        """It is lost, and counts for nothing from this instant on: its task, which is cancelled, ends only later."""
+        self.connections.discard(connection)
+        self.waiting.discard(connection)
 
     async def change(self, until: float) -> None:
         """Return when the target changed, or at this time of the loop's clock."""

@@ -583,6 +583,28 @@ async def test_gone_client_is_not_held():
 
 
 @on_uvloop
+async def test_a_held_request_is_gone_with_its_connection():
+    """At no instant does a request count as held whose connection is not open any more."""
+    loop = asyncio.get_running_loop()
+    seen = []
+
+    def look():  # at every turn of the loop, between whatever else runs in it
+        stats = stand.stats()
+        seen.append((stats.open, stats.held))
+        looking[0] = loop.call_soon(look)
+
+    async with Stand() as stand:
+        looking = [loop.call_soon(look)]
+        async with stand.client() as client:
+            client.send(GET % b"")
+            await until(lambda: stand.stats().held == 1)
+            client.reset()
+        await until(lambda: seen[-1] == (0, 0))
+        looking[0].cancel()
+    assert set(seen) == {(0, 0), (1, 0), (1, 1)}
+
+
+@on_uvloop
 async def test_switch_moves_kept_alive_clients_and_leaves_streams():
     """After a switch old streams end on the old worker and every next request goes to the new one."""
 
