@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+import pytest
+
+from genesisd.probes.kinds import attestation
 from genesisd.probes.kinds.attestation import Attested
+from genesisd.probes.loop import Watch
 from genesisd.probes.model import Outcome, Verdict, failure, success, unknown
 from genesisd.probes.ports import Target
-from genesisd.probes.spec import AttestationProbe
+from genesisd.probes.spec import AttestationProbe, ProbesSpec
+from tests.helpers.listening import Ear
 
 SPEC = AttestationProbe(grace=30)
 
@@ -36,7 +41,27 @@ async def asked(attester: Answers, *times: float) -> list[Verdict]:
 
 async def test_the_answer_is_passed_on():
     """Attested is a success, refused a failure, with the attester's own words."""
-    assert await asked(Answers(success("all"), failure("EngineCore (pid 1): f")), 0, 1) == ["success", "failure"]
+    attester = Answers(success("all"), success("all"), failure("EngineCore (pid 1): f"))
+    assert await asked(attester, 0, 2, 3) == ["unknown", "success", "failure"]
+
+
+async def test_what_was_loaded_last_is_waited_for():
+    """All well counts when it still is once the processes had the time to report what they loaded before."""
+    assert await asked(Answers(success("all")), 0, 1, 1.4, 1.6, 2) == ["unknown"] * 3 + ["success"] * 2
+    well, late, bad = success("all"), unknown("Worker has not reported"), failure("API server (pid 1): f")
+    assert await asked(Answers(well, bad), 0, 2) == ["unknown", "failure"]
+    assert await asked(Answers(well, late, well), 0, 1, 2, 3, 4) == ["unknown"] * 4 + ["success"]
+
+
+async def test_a_report_that_is_behind_makes_nothing_ready(monkeypatch: pytest.MonkeyPatch):
+    """The reports of the first look are older than the swapped code: it is never let in to traffic."""
+    monkeypatch.setattr(attestation, "SETTLING", 0.02)
+    ear, session = Ear(), cast("Any", None)
+    spec = ProbesSpec(startup=(), readiness=(AttestationProbe(period=0.001, jitter=0),), liveness=())
+    watch = Watch(target(Answers(success("all"), failure("API server (pid 1): f"))), spec, ear, session)
+    watch.start()
+    assert (await ear.hears("ready"))[1] is False
+    await watch.close()
 
 
 async def test_silence_becomes_overdue_after_the_grace():

@@ -19,6 +19,7 @@ from genesisd.errors import GenesisError
 from genesisd.identity import stat_fields
 from genesisd.patches.model import Proof
 from genesisd.pins.build_verify import BuildFault, Fault
+from genesisd.probes.kinds import attestation
 from genesisd.probes.kinds.attestation import Attested
 from genesisd.probes.loop import Watch
 from genesisd.probes.model import Verdict
@@ -242,8 +243,9 @@ async def test_a_manifest_that_is_gone_is_an_error(box):
     assert box.metrics.attested[-1][1] == "pending"
 
 
-async def test_a_probe_that_cannot_judge_never_makes_ready(box):
+async def test_a_probe_that_cannot_judge_never_makes_ready(box, monkeypatch):
     """The error comes out as unknown, with its text, and not as a refusal of the worker."""
+    monkeypatch.setattr(attestation, "SETTLING", 0.0)
     box.good()
     box.patched.builds.clear()
     ear = Ear()
@@ -405,7 +407,7 @@ async def test_the_probe_refuses_once_reports_are_overdue(box):
     found = [(await probe.ask(target, now)).verdict for now in (100.0, 129.0, 130.0, 131.0)]
     assert found == [Verdict.UNKNOWN, Verdict.UNKNOWN, Verdict.FAILURE, Verdict.FAILURE]
     box.good()
-    assert (await probe.ask(target, 132.0)).verdict is Verdict.SUCCESS
+    assert [(await probe.ask(target, now)).verdict for now in (132.0, 134.0)] == [Verdict.UNKNOWN, Verdict.SUCCESS]
 
 
 # --- what is told ---------------------------------------------------------------------------------------------------
