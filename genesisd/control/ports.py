@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from genesisd.control.correctness_views import (
+    GoldenView,
+    IncidentView,
+    ProbeRunView,
+    ProbeStandingView,
+    QuarantinedView,
+    ReplayView,
+    WhyView,
+)
 from genesisd.control.views import (
     ConfigCheckView,
     EventView,
@@ -97,6 +106,49 @@ class Api(Protocol):
 
     async def patches(self, name: str) -> PatchesView:
         """What the worker's processes were found to run, looked at now. Raises NotFoundError."""
+        ...
+
+    def probes(self, worker: str | None) -> Sequence[ProbeStandingView]:
+        """Every probe of one worker, or of all."""
+        ...
+
+    async def run_probe(self, worker: str, kind: str, peer: Peer) -> ProbeRunView:
+        """Ask a probe of the correctness stage now, whatever its period; its answer counts. ConflictError if down."""
+        ...
+
+    async def probe_history(self, worker: str, kind: str | None, limit: int) -> Sequence[ProbeRunView]:
+        """The newest asks of correctness probes, newest first."""
+        ...
+
+    async def record_golden(self, worker: str, peer: Peer, *, explain: Mapping[str, str], dry_run: bool) -> GoldenView:
+        """Record what the worker answers as right. ``explain`` names the patch for each case that the plain pin answers otherwise.
+
+        ConflictError where the worker is not attested, a probe of it is not good, or a difference is not explained.
+        """
+        ...
+
+    async def incidents(self, worker: str | None, limit: int, *, open_only: bool) -> Sequence[IncidentView]:
+        """Newest first, without their happenings."""
+        ...
+
+    async def incident(self, id_: int) -> IncidentView:
+        """One, whole. Raises NotFoundError."""
+        ...
+
+    async def why(self, worker: str) -> WhyView:
+        """One plain paragraph: what happened, the evidence, what was done, what one can do."""
+        ...
+
+    async def replay(self, id_: int, worker: str, peer: Peer) -> Sequence[ReplayView]:
+        """Ask a worker what was asked in an incident."""
+        ...
+
+    async def quarantine(self) -> Sequence[QuarantinedView]:
+        """Patches that are left out, and cards that are not used."""
+        ...
+
+    async def release(self, what: str, name: str, worker: str | None, peer: Peer) -> Sequence[QuarantinedView]:
+        """Let a patch or a card be used again; returns what is left. Raises NotFoundError."""
         ...
 
     async def pins(self) -> Sequence[PinView]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from genesisd.probes.model import Outcome, Stage
+from genesisd.probes.casebook import Casebook
+from genesisd.probes.golden import Golden
+from genesisd.probes.model import Exchange, Outcome, Stage, skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,49 @@ async def no_traffic() -> Traffic | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a worker was started with, as far as probes need it; None where that is not known.
+
+    Attributes:
+        tool_parser: name, "" where tool calls are not parsed.
+        reasoning_parser: name, "" where thoughts are not parsed.
+        speculative: method, "" without speculation.
+        prefix_caching: whether prefixes are cached.
+        max_model_len: tokens of context.
+    """
+
+    tool_parser: str | None = None
+    reasoning_parser: str | None = None
+    speculative: str | None = None
+    prefix_caching: bool | None = None
+    max_model_len: int | None = None
+
+
+@dataclass(slots=True)
+class Seen:
+    """Answers that probes of one life saw lately, for the probe that looks at all of them; the oldest go."""
+
+    exchanges: deque[Exchange] = field(default_factory=lambda: deque(maxlen=200))
+    count: int = 0
+    """How many there ever were."""
+
+    def add(self, exchange: Exchange) -> None:
+        """Remember one."""
+        self.exchanges.append(exchange)
+        self.count += 1
+
+
+async def no_card_memory() -> int | None:
+    """For a worker without cards."""
+    return None
+
+
+async def nothing_engages() -> Outcome:
+    """For a worker without a build."""
+    return skipped("it runs the plain pin, which has no patches to be reached")
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """One life to ask.
 
@@ -60,6 +106,12 @@ class Target:
         log_path: the current log file; growth of it counts as progress of a start.
         attester: None for a worker without a build.
         headers: sent with every request (an API key, say).
+        abilities: what it was started with.
+        casebook: what it is asked.
+        golden: what was recorded of the build that it runs, looked up at each ask; None where nothing is.
+        seen: where every probe leaves the answers that it got.
+        card_memory: bytes that the life holds on its cards, or None.
+        engagement: what patches tell of their use.
     """
 
     worker: str
@@ -73,6 +125,12 @@ class Target:
     log_path: Path | None = None
     attester: Attester | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    abilities: Abilities = Abilities()
+    casebook: Casebook = field(default_factory=Casebook)
+    golden: Callable[[], Golden | None] = lambda: None
+    seen: Seen = field(default_factory=Seen)
+    card_memory: Callable[[], Awaitable[int | None]] = no_card_memory
+    engagement: Callable[[], Awaitable[Outcome]] = nothing_engages
 
     @property
     def base_url(self) -> str:
@@ -102,6 +160,10 @@ class Listener(Protocol):
 
     def result(self, stage: Stage, kind: str, outcome: Outcome) -> None:
         """Each ask, changed or not: for metrics and status."""
+        ...
+
+    def weighed(self, kind: str, outcome: Outcome, *, good: bool) -> None:
+        """Each conclusive answer of a correctness probe, with the standing that it leaves the probe at."""
         ...
 
     def startup_passed(self) -> None:

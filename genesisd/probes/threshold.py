@@ -23,12 +23,12 @@ class Threshold:
 
     @classmethod
     def fresh(cls, stage: Stage) -> Threshold:
-        """Liveness is presumed; startup and readiness have to be earned."""
-        return cls(good=True if stage is Stage.LIVENESS else None)
+        """Liveness and right answers are presumed; startup and readiness have to be earned."""
+        return cls(good=True if stage in {Stage.LIVENESS, Stage.CORRECTNESS} else None)
 
     def after(self, verdict: Verdict, failures: int, successes: int) -> Threshold:
-        """The standing after one more answer. Unknown neither counts nor resets."""
-        if verdict is Verdict.UNKNOWN:
+        """The standing after one more answer. Unknown and skipped neither count nor reset."""
+        if verdict in {Verdict.UNKNOWN, Verdict.SKIPPED}:
             return self
         streak = self.streak + 1 if verdict is self.last else 1
         counted = replace(self, streak=streak, last=verdict)
