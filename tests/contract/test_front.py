@@ -698,6 +698,7 @@ async def test_client_that_reads_no_answer_is_not_read(closed):
         stand.board.point(Closed("x" * 100_000)) if closed else stand.open(engine)
         client.reader._transport.pause_reading()
         client.send(GET % (b"x" * 1000) * 20_000)
+        await until(lambda: stand.stats().refused + stand.stats().answered > 0)
         last = -1
         while stand.stats().refused + stand.stats().answered != last:
             last = stand.stats().refused + stand.stats().answered

@@ -159,19 +159,25 @@ def test_two_builders_make_one_environment(pinsfile, tmp_path, index):
 def test_builder_waits_for_the_children_of_a_killed_one(pinsfile, tmp_path, index):
     """The lock outlives a killed builder for as long as a child of it might still write."""
     cache = tmp_path / "cache"
+    gate = tmp_path / "gate"
+    # It shrugs off its parent's death, and lives until it is let go.
+    stubborn = "import ctypes, os, time\nctypes.CDLL(None).prctl(1, 0)\nprint(1, flush=True)\n"
+    stubborn += f"while not os.path.exists({str(gate)!r}):\n  time.sleep(0.05)"
     code = "import sys; from pathlib import Path; from genesisd.pins import child, lock\n"
     code += "with lock.exclusive(Path(sys.argv[1]), print) as fd:\n"
-    code += "  child.run([sys.executable, '-c', 'import ctypes; ctypes.CDLL(None).prctl(1, 0); print(1, flush=True);"
-    code += "input()'], env={}, keep_fd=fd, on_line=lambda _: print('up', flush=True))\n"
+    code += f"  child.run([sys.executable, '-c', {stubborn!r}],"
+    code += " env={}, keep_fd=fd, on_line=lambda _: print('up', flush=True))\n"
     held = cache / "locks" / environment_name(find_pin(load_pins(pinsfile), "fake"))
-    # A child that shrugs off the parent's death: stdin is /dev/null, so give it something to wait for.
-    code = code.replace("input()", "import time; time.sleep(3)")
     with subprocess.Popen([sys.executable, "-c", code, held], stdout=subprocess.PIPE) as keeper:
         assert keeper.stdout.readline() == b"up\n"
         keeper.kill()
-        with Builder(pinsfile, cache, index.url) as builder:
-            assert builder.until("wait")
-            assert builder.end()[0] == 0
+        try:
+            with Builder(pinsfile, cache, index.url) as builder:
+                assert builder.until("wait")
+                gate.touch()
+                assert builder.end()[0] == 0
+        finally:
+            gate.touch()
 
 
 FAILURES = [("fake", 10, "unavailable"), ("greedy", 12, "no_space"), ("nope", 11, "not_found")]
