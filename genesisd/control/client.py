@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
+from genesisd.control.address import part
+from genesisd.control.correctness_client import CorrectnessClient
 from genesisd.control.protocol import HEARTBEAT, PROTOCOL_HEADER, PROTOCOL_MAX
 from genesisd.errors import GenesisError
 
@@ -59,7 +61,7 @@ class _UnixConnection(HTTPConnection):
             raise
 
 
-class Client:
+class Client(CorrectnessClient):
     """One connection to the daemon, made when it is first needed and kept.
 
     Args:
@@ -97,12 +99,12 @@ class Client:
 
     def worker(self, name: str) -> dict[str, Any]:
         """One worker."""
-        found: dict[str, Any] = self.ask("GET", f"/v1/workers/{_part(name)}")["worker"]
+        found: dict[str, Any] = self.ask("GET", f"/v1/workers/{part(name)}")["worker"]
         return found
 
     def patches(self, name: str) -> dict[str, Any]:
         """What the worker's processes were found to run."""
-        return self.ask("GET", f"/v1/workers/{_part(name)}/patches")
+        return self.ask("GET", f"/v1/workers/{part(name)}/patches")
 
     def pins(self) -> list[dict[str, Any]]:
         """The pins."""
@@ -125,13 +127,13 @@ class Client:
         ``drain`` is for stop and restart only; None leaves it to the daemon.
         """
         body = {} if drain is None else {"drain": drain}
-        found: dict[str, Any] = self.ask("POST", f"/v1/workers/{_part(name)}/{_part(verb)}", body)["worker"]
+        found: dict[str, Any] = self.ask("POST", f"/v1/workers/{part(name)}/{part(verb)}", body)["worker"]
         return found
 
     def wait(self, name: str, phases: Sequence[str], timeout: float) -> dict[str, Any]:
         """Wait for one of ``phases``, for ``timeout`` seconds; raises ControlError with code ``timeout``."""
         body = {"phases": list(phases), "timeout": timeout}
-        answer = self.ask("POST", f"/v1/workers/{_part(name)}/wait", body, timeout=timeout + 10)
+        answer = self.ask("POST", f"/v1/workers/{part(name)}/wait", body, timeout=timeout + 10)
         found: dict[str, Any] = answer["worker"]
         return found
 
@@ -147,7 +149,7 @@ class Client:
 
     def logs(self, name: str, lines: int, *, follow: bool) -> Iterator[dict[str, Any]]:
         """Log lines of a worker."""
-        return self._lines(f"/v1/workers/{_part(name)}/logs?{urlencode({'lines': lines, 'follow': int(follow)})}")
+        return self._lines(f"/v1/workers/{part(name)}/logs?{urlencode({'lines': lines, 'follow': int(follow)})}")
 
     def events(self, since: float | None, *, follow: bool, worker: str | None) -> Iterator[dict[str, Any]]:
         """Events from wall time ``since`` on."""
@@ -235,11 +237,6 @@ class Client:
                 found = f"the daemon at {path} went away ({type(problem).__name__})"
         hint = "start it: systemctl start genesisd, or genesisd --config FILE; another socket: --socket PATH"
         return ControlError("not_running", found, hint=hint, path=path)
-
-
-def _part(name: str) -> str:
-    """A name as one part of an address; ``..`` and ``.`` would be taken for folders."""
-    return quote(name, safe="") if name.strip(".") else "%20"
 
 
 def _refusal(told: Mapping[str, Any]) -> ControlError:

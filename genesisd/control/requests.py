@@ -9,6 +9,7 @@ from typing import TypeVar
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
+from genesisd.control.ports import Peer
 from genesisd.control.protocol import MAX_BODY, PROTOCOL_HEADER, PROTOCOL_MAX, PROTOCOL_MIN
 from genesisd.errors import GenesisError, UnavailableError
 
@@ -16,6 +17,10 @@ Body = TypeVar("Body", bound=BaseModel)
 
 RANGE = f"{PROTOCOL_MIN}-{PROTOCOL_MAX}"
 """The protocol versions that the daemon speaks, as the header has them."""
+
+
+PEER = web.RequestKey("peer", Peer)
+"""Under which a request keeps who asks."""
 
 
 class UsageError(GenesisError):

@@ -12,14 +12,11 @@ from aiohttp import web
 
 from genesisd.clock import Clock
 from genesisd.control import listen, messages, requests, streams, wire
+from genesisd.control.answer import json_answer, refusal
+from genesisd.control.correctness_routes import CorrectnessRoutes
 from genesisd.control.peers import check_peer
-from genesisd.control.ports import Api, Peer, WaitTimeoutError
-from genesisd.control.protocol import (
-    HEARTBEAT,
-    HTTP_STATUS,
-    MAX_BODY,
-    PROTOCOL_HEADER,
-)
+from genesisd.control.ports import Api, WaitTimeoutError
+from genesisd.control.protocol import HEARTBEAT, MAX_BODY, PROTOCOL_HEADER
 from genesisd.control.views import EventView, WorkerView
 from genesisd.errors import GenesisError
 
@@ -27,7 +24,6 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
-_PEER = web.RequestKey("peer", Peer)
 _MOST_LINES = 100_000
 
 
@@ -124,6 +120,7 @@ class ControlServer:
         app.router.add_get("/v1/workers/{name}/patches", self._patches)
         app.router.add_post("/v1/workers/{name}/wait", self._wait)
         app.router.add_post("/v1/workers/{name}/{verb:start|stop|restart|drain|reset}", self._verb)
+        CorrectnessRoutes(self._api, self._act, self._deadline).register(app)
         app.on_response_prepare.append(_stamp)
         return app
 
@@ -132,20 +129,20 @@ class ControlServer:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
-            request[_PEER] = check_peer(requests.connection_of(request), self._group)
+            request[requests.PEER] = check_peer(requests.connection_of(request), self._group)
             requests.check_protocol(request)
             return await handler(request)
         except GenesisError as problem:
-            return _refusal(problem)
+            return refusal(problem)
         except TimeoutError:
-            return _refusal(WaitTimeoutError("the daemon did not finish in time", hint="genesisctl status"))
+            return refusal(WaitTimeoutError("the daemon did not finish in time", hint="genesisctl status"))
         except web.HTTPException as problem:
-            return _refusal(requests.from_http(problem), problem.status)
+            return refusal(requests.from_http(problem), problem.status)
         except ConnectionError:
             raise
         except Exception:  # noqa: BLE001 - one bad request must not take the socket down; it is logged with its trace
             _log.exception("a control request failed: %s %s", request.method, request.path)
-            return _refusal(GenesisError("the daemon failed to answer; its log has the reason"))
+            return refusal(GenesisError("the daemon failed to answer; its log has the reason"))
 
     async def _act(self, order: Coroutine[Any, Any, Result]) -> Result:
         """Carry out an order to its end even if the client goes away in the middle."""
@@ -172,29 +169,29 @@ class ControlServer:
     # --- asking -----------------------------------------------------------------------------------------------
 
     async def _status(self, _request: web.Request) -> web.Response:
-        return _json(wire.status(self._api.status(), self._texts, self._clock.monotonic()))
+        return json_answer(wire.status(self._api.status(), self._texts, self._clock.monotonic()))
 
     async def _workers(self, _request: web.Request) -> web.Response:
-        return _json(wire.workers(self._api.workers(), self._texts, self._clock.monotonic()))
+        return json_answer(wire.workers(self._api.workers(), self._texts, self._clock.monotonic()))
 
     async def _worker(self, request: web.Request) -> web.Response:
         return self._one(self._api.worker(request.match_info["name"]))
 
     async def _patches(self, request: web.Request) -> web.Response:
         async with asyncio.timeout(self._deadline):
-            return _json(wire.patches(await self._api.patches(request.match_info["name"])))
+            return json_answer(wire.patches(await self._api.patches(request.match_info["name"])))
 
     async def _version(self, _request: web.Request) -> web.Response:
-        return _json(wire.version(self._api.version()))
+        return json_answer(wire.version(self._api.version()))
 
     async def _pins(self, _request: web.Request) -> web.Response:
         async with asyncio.timeout(self._deadline):
-            return _json(wire.pins(await self._api.pins()))
+            return json_answer(wire.pins(await self._api.pins()))
 
     async def _check_config(self, request: web.Request) -> web.Response:
         body = await requests.read_body(request, messages.ConfigCheckRequest, self._deadline)
         async with asyncio.timeout(self._deadline):
-            return _json(wire.config_check(await self._api.check_config(body.path)))
+            return json_answer(wire.config_check(await self._api.check_config(body.path)))
 
     async def _logs(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"]
@@ -216,7 +213,7 @@ class ControlServer:
     # --- ordering ---------------------------------------------------------------------------------------------
 
     async def _verb(self, request: web.Request) -> web.Response:
-        name, verb, peer = request.match_info["name"], request.match_info["verb"], request[_PEER]
+        name, verb, peer = request.match_info["name"], request.match_info["verb"], request[requests.PEER]
         body = await requests.read_body(request, messages.VerbRequest, self._deadline)
         match verb:
             case "start" | "drain" | "reset":
@@ -231,17 +228,17 @@ class ControlServer:
         return self._one(await self._api.wait_for(name, frozenset(body.phases), body.timeout))
 
     async def _reload(self, request: web.Request) -> web.Response:
-        return _json(wire.reload(await self._act(self._api.reload(request[_PEER]))))
+        return json_answer(wire.reload(await self._act(self._api.reload(request[requests.PEER]))))
 
     async def _shutdown(self, request: web.Request) -> web.Response:
         body = await requests.read_body(request, messages.ShutdownRequest, self._deadline)
-        await self._act(self._api.shutdown(request[_PEER], drain=body.drain))
-        return _json(wire.shutdown(drain=body.drain), status=202)
+        await self._act(self._api.shutdown(request[requests.PEER], drain=body.drain))
+        return json_answer(wire.shutdown(drain=body.drain), status=202)
 
     # --- bits -------------------------------------------------------------------------------------------------
 
     def _one(self, view: WorkerView) -> web.Response:
-        return _json(wire.worker(view, self._texts, self._clock.monotonic()))
+        return json_answer(wire.worker(view, self._texts, self._clock.monotonic()))
 
 
 async def _each(items: AsyncIterator[Any], text: Callable[[Any], str]) -> AsyncIterator[str]:
@@ -256,11 +253,3 @@ async def _each(items: AsyncIterator[Any], text: Callable[[Any], str]) -> AsyncI
 
 async def _stamp(_request: web.Request, response: web.StreamResponse) -> None:
     response.headers[PROTOCOL_HEADER] = requests.RANGE
-
-
-def _json(text: str, status: int = 200) -> web.Response:
-    return web.Response(body=text.encode("utf-8", "replace"), status=status, content_type="application/json")
-
-
-def _refusal(problem: GenesisError, status: int | None = None) -> web.Response:
-    return _json(wire.error(problem), status or HTTP_STATUS.get(problem.code, 500))

@@ -28,6 +28,7 @@ from genesisd.control.views import (
 from genesisd.errors import GenesisError, NotFoundError
 from genesisd.supervisor.model import ExitRecord, Phase, Reason
 from genesisd.supervisor.ports import FrontStats
+from tests.fakes.correctness_api import FakeCorrectness
 from tests.fakes.event_feed import EventFeed
 
 NOW, WALL = 10_000.0, 1_800_000_000.0
@@ -109,10 +110,11 @@ def stopped_worker(name: str = "spare") -> WorkerView:
     )
 
 
-class FakeApi:
+class FakeApi(FakeCorrectness):
     """Implements ``Api``. ``refuse`` makes verbs raise; ``orders`` records them; ``followers`` counts open streams."""
 
     def __init__(self, *workers: WorkerView) -> None:
+        super().__init__()
         self.views = {view.name: view for view in workers or (ready_worker(),)}
         self.feed = EventFeed(capacity=100)
         self.orders: list[tuple[str, ...]] = []
