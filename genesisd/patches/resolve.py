@@ -26,6 +26,8 @@ class Gate(StrEnum):
 
     DISABLED = "disabled"
     NOT_ENABLED = "not_enabled"
+    QUARANTINED = "quarantined"
+    """It was found to make the worker answer wrong."""
     RETIRED = "retired"
     VERSION = "version"
     APPLIES_TO = "applies_to"
@@ -44,6 +46,7 @@ class Request:
         facts: what is known about model, flags and cards.
         allow_retired: ids to apply although they are retired or deprecated; told in the ruling's notes.
         conflicts: sets of patches that evidence forbids together.
+        quarantined: ids that were found at fault, each with what was found.
     """
 
     version: Version
@@ -52,6 +55,7 @@ class Request:
     facts: Facts = field(default_factory=dict)
     allow_retired: frozenset[str] = frozenset()
     conflicts: tuple[ConflictSet, ...] = ()
+    quarantined: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,8 @@ def _shut(patch: Patch, reading: Reading, request: Request) -> tuple[Gate, str] 
         return Gate.DISABLED, f"switched off by {reading.by}"
     if reading.switch is Switch.UNSET and not patch.default_on:
         return Gate.NOT_ENABLED, "nothing switches it on"
+    if patch.id in request.quarantined:
+        return Gate.QUARANTINED, request.quarantined[patch.id]
     if patch.lifecycle is Lifecycle.TOMBSTONE:
         return Gate.RETIRED, "the id is burned; no override applies it"
     if patch.lifecycle in {Lifecycle.RETIRED, Lifecycle.DEPRECATED} and patch.id not in request.allow_retired:

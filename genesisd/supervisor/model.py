@@ -231,6 +231,15 @@ class LivenessFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Condemned:
+    """No further start is to be tried until a person says so."""
+
+    at: float
+    incarnation: int
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
 class Drained:
     """No request is in flight any more."""
 
@@ -316,6 +325,7 @@ Event = (
     | ReadinessPassed
     | ReadinessFailed
     | LivenessFailed
+    | Condemned
     | Drained
     | Exited
     | Swept

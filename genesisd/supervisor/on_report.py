@@ -13,6 +13,7 @@ from genesisd.supervisor.model import (
     NEVER_STARTED,
     Adopted,
     BeginProbes,
+    Condemned,
     Drained,
     Exited,
     GateOpened,
@@ -26,6 +27,7 @@ from genesisd.supervisor.model import (
     ReadinessFailed,
     ReadinessPassed,
     Reason,
+    SaveEvidence,
     ShimLost,
     Spawned,
     SpawnFailed,
@@ -118,6 +120,28 @@ def liveness_failed(state: WorkerState, event: LivenessFailed, policy: Policy) -
     """It will not come back by itself."""
     at_fault = state.phase in UP and not state.checking
     return moves.stop_with_evidence(state, event.at, policy, event.reason) if at_fault else moves.stay(state)
+
+
+def condemned(state: WorkerState, event: Condemned, policy: Policy) -> Decision:
+    """What lives is ended, with evidence; what waits gives up. An end that is under way becomes the last one."""
+    match state.phase:
+        case Phase.WARMING | Phase.READY | Phase.DEGRADED:
+            return _end_for_good(state, event, policy)
+        case Phase.STARTING if not state.checking:
+            return _end_for_good(state, event, policy)
+        case Phase.STARTING | Phase.BLOCKED | Phase.BACKOFF:
+            return moves.fail(state, event.at, event.reason)
+        case Phase.DRAINING | Phase.STOPPING if state.next is Next.RETRY:
+            return replace(state, next=Next.FAIL, reason=event.reason), (moves.front(Next.FAIL, event.reason),)
+        case Phase.DRAINING | Phase.STOPPING | Phase.STOPPED | Phase.FAILED:
+            return moves.stay(state)
+        case _:
+            assert_never(state.phase)
+
+
+def _end_for_good(state: WorkerState, event: Condemned, policy: Policy) -> Decision:
+    state, effects = moves.stop(state, event.at, policy, Next.FAIL, event.reason)
+    return state, (SaveEvidence(state.incarnation, event.reason), *effects)
 
 
 def drained(state: WorkerState, event: Drained, policy: Policy) -> Decision:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from genesisd.patches.spec import PatchesSpec
-from genesisd.probes.spec import ProbesSpec
+from genesisd.probes.spec import CORRECTNESS, ProbesSpec
 from genesisd.units import ByteSize, Duration, HostPort, SpecModel
 
 WorkerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$")]
@@ -135,3 +135,13 @@ class WorkerSpec(WorkerFields):
         if self.pin is not None and self.model is None:
             raise ValueError("a worker with a 'pin' needs a 'model'")
         return self
+
+
+def probes_of(spec: WorkerFields) -> ProbesSpec:
+    """The probes of a worker, with the kinds of its correctness stage written out.
+
+    What a command of one's own answers is nobody's to guess, so it is asked only what it lists.
+    """
+    if spec.probes.correctness is not None:
+        return spec.probes
+    return spec.probes.model_copy(update={"correctness": () if spec.pin is None else CORRECTNESS})

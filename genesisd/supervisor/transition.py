@@ -11,6 +11,7 @@ from typing import assert_never
 from genesisd.supervisor import moves, on_report, on_request
 from genesisd.supervisor.model import (
     Adopted,
+    Condemned,
     DeadlinePassed,
     DependencyLost,
     Drained,
@@ -48,6 +49,7 @@ _INCARNATED = (
     | ReadinessPassed
     | ReadinessFailed
     | LivenessFailed
+    | Condemned
     | Drained
     | Exited
     | Swept
@@ -88,6 +90,8 @@ def decide(state: WorkerState, event: Event, policy: Policy) -> Decision:  # noq
             return on_report.readiness_failed(state, event)
         case LivenessFailed():
             return on_report.liveness_failed(state, event, policy)
+        case Condemned():
+            return on_report.condemned(state, event, policy)
         case Drained():
             return on_report.drained(state, event, policy)
         case Exited():

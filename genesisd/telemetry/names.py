@@ -8,7 +8,8 @@ from typing import get_args
 from genesisd.patches.resolve import Gate
 from genesisd.patches.spec import Role
 from genesisd.patches.verdicts import Verdict
-from genesisd.probes.spec import ProbeSpec, ProbesSpec
+from genesisd.probes.model import Stage
+from genesisd.probes.spec import ProbeSpec
 from genesisd.supervisor.model import Phase
 from genesisd.telemetry.events import KINDS
 from genesisd.telemetry.families import Family, Kind
@@ -17,7 +18,7 @@ G, C = Kind.GAUGE, Kind.COUNTER
 OTHER = "other"
 
 PHASES = tuple(str(phase) for phase in Phase)
-STAGES = tuple(ProbesSpec.model_fields)
+STAGES = tuple(str(stage) for stage in Stage)
 PROBE_KINDS = tuple(str(one.model_fields["kind"].default) for one in get_args(get_args(ProbeSpec)[0]))
 VERDICTS = ("success", "failure", "unknown")
 EVENTS = (*KINDS, OTHER)

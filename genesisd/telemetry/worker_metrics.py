@@ -8,7 +8,7 @@ from typing import Any
 from genesisd.clock import Clock
 from genesisd.supervisor.model import Phase, WorkerState
 from genesisd.supervisor.ports import FrontStats
-from genesisd.supervisor.spec import WorkerSpec
+from genesisd.supervisor.spec import WorkerSpec, probes_of
 from genesisd.telemetry import names
 from genesisd.telemetry.families import Family, Histogram, Kind, Series
 from genesisd.telemetry.names import one_of
@@ -55,7 +55,8 @@ class WorkerMetrics:
         self._budget, self._window = spec.restart.budget, spec.restart.window
         self._set(names.BUDGET, self._budget - len(self._restarts))
         self._configure_front(spec)
-        probes = {(stage, probe.kind): probe.period for stage in names.STAGES for probe in getattr(spec.probes, stage)}
+        asked = probes_of(spec)
+        probes = {(stage, probe.kind): probe.period for stage in names.STAGES for probe in getattr(asked, stage)}
         self._forget_probes(probes)
         for (stage, kind), period in probes.items():
             self._set(names.PROBE_PERIOD, period, stage, kind)

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 
 import genesisd
 from genesisd.attest import PLUGIN
@@ -58,8 +59,14 @@ class Selection:
         return self.resolution.selected
 
 
-def select(spec: WorkerSpec, version: str, known: Known, patches: Sequence[Patch]) -> Selection:
-    """What ``patches`` come to for one worker on one version of the engine."""
+def select(
+    spec: WorkerSpec,
+    version: str,
+    known: Known,
+    patches: Sequence[Patch],
+    quarantined: Mapping[str, str] = MappingProxyType({}),
+) -> Selection:
+    """What ``patches`` come to for one worker on one version of the engine; ``quarantined`` ones are left out."""
     declared, program = spec.patches, genesisd.__version__
     conflicts = conflict_sets(declared.lane, known, declared.waive)
     plan = apply_policy(spec.env, declared.policy, declared.attribution, patches, program, conflicts)
@@ -70,6 +77,7 @@ def select(spec: WorkerSpec, version: str, known: Known, patches: Sequence[Patch
         facts=known.facts,
         allow_retired=frozenset(declared.allow_retired),
         conflicts=conflicts,
+        quarantined=quarantined,
     )
     resolution = resolve(patches, request)
     start = Start(plan.environ, patches, resolution.selected, declared.extra_env)

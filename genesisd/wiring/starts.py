@@ -8,7 +8,7 @@ from typing import Any
 
 KEPT = frozenset({"applied", "already_applied", "superseded"})
 """Verdicts on a patch whose effect is there, by it or by upstream."""
-CHOSEN_OFF = frozenset({"disabled", "retired"})
+CHOSEN_OFF = frozenset({"disabled", "retired", "quarantined"})
 """Verdicts that somebody decided on: what is switched off by a word is not lost."""
 QUIET = frozenset({"not_enabled"})
 """Verdicts that are not worth a line: nobody asked for the patch."""
@@ -32,6 +32,7 @@ class Start:
         lost: ids whose effect was there at the last good start, and is not now, though nobody switched them off.
         warnings: what a person should know.
         incarnation: which life it began.
+        pin: id of the pin; None in what an older version of this program kept.
     """
 
     build: str | None
@@ -39,6 +40,7 @@ class Start:
     lost: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     incarnation: int = 0
+    pin: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """For the store."""
@@ -50,7 +52,7 @@ def from_json(kept: Any) -> Start | None:
     try:
         patches = {name: PatchNote(**note) for name, note in kept["patches"].items()}
         lost, warnings = tuple(kept["lost"]), tuple(kept["warnings"])
-        return Start(kept["build"], patches, lost, warnings, int(kept["incarnation"]))
+        return Start(kept["build"], patches, lost, warnings, int(kept["incarnation"]), kept.get("pin"))
     except (KeyError, TypeError, AttributeError, ValueError):
         return None
 

@@ -1,6 +1,7 @@
 """The gates, in their order, and what falls with what."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -72,6 +73,7 @@ def test_the_gates_of_one_patch(one, asked, gate, reason):
 SHUT = {
     Gate.DISABLED: lambda p, r: (p, {**r, "GENESIS_DISABLE_A": "1"}),
     Gate.NOT_ENABLED: lambda p, r: (p, {k: v for k, v in r.items() if not k.endswith("ENABLE_A")}),
+    Gate.QUARANTINED: lambda p, r: (p, {**r, "quarantined": {"A": "it makes answers wrong"}}),
     Gate.RETIRED: lambda p, r: (p | RETIRED, r),
     Gate.VERSION: lambda p, r: (p | {"versions": "<0.1"}, r),
     Gate.APPLIES_TO: lambda p, r: (p | {"applies_to": HYBRID}, r),
@@ -91,8 +93,10 @@ def test_the_first_shut_gate_wins(first, later):
     words, environ = {}, {"GENESIS_ENABLE_A": "1", "GENESIS_ENABLE_B": "1"}
     for gate in (later, first):
         words, environ = SHUT[gate](words, environ)
+    quarantined = environ.pop("quarantined", {})
     catalog = [flagged("A", **words), flagged("B"), flagged("C")]
-    assert resolve(catalog, request(**environ)).rulings["A"].gate is first
+    asked = replace(request(**environ), quarantined=quarantined)
+    assert resolve(catalog, asked).rulings["A"].gate is first
 
 
 DEV_RANGES = [

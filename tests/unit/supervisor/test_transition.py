@@ -11,6 +11,7 @@ from genesisd.supervisor.model import (
     BeginProbes,
     CheckGates,
     CloseFront,
+    Condemned,
     DeadlinePassed,
     DependencyLost,
     Drained,
@@ -53,7 +54,8 @@ EVENTS = [
     StartRequested(1), StopRequested(1), StopRequested(1, drain=False), StopRequested(1, keep_wanted=True),
     RestartRequested(1), RestartRequested(1, drain=False), ResetRequested(1), GateOpened(1), GateShut(1, WHY),
     Spawned(1, 1), SpawnFailed(1, 1, WHY), SpawnFailed(1, 1, WHY, permanent=True), Progressed(1, 1),
-    StartupPassed(1, 1), ReadinessPassed(1, 1), ReadinessFailed(1, 1, WHY), LivenessFailed(1, 1, WHY), Drained(1, 1),
+    StartupPassed(1, 1), ReadinessPassed(1, 1), ReadinessFailed(1, 1, WHY), LivenessFailed(1, 1, WHY), Condemned(1, 1, WHY),
+    Drained(1, 1),
     Exited(1, 1, CRASH), Exited(1, 1, HOPELESS), Swept(1, 1), Swept(1, 1, survivors=2), ShimLost(1, 1), Adopted(1, 1),
     Adopted(1, 1, shim_lost=True), Adopted(1, 9), Vanished(1, CRASH), Vanished(1, CRASH, spawned=False),
     Vanished(1, CRASH, rebooted=True), DependencyLost(1, WHY), DeadlinePassed(1), DeadlinePassed(1e9),
@@ -277,6 +279,31 @@ def test_a_hung_engine_is_ended_with_evidence_first():
     life = ready().when(LivenessFailed(60, 1, WHY))
     assert life.orders == [SaveEvidence(1, WHY), EndProbes(1), HoldFront(), Terminate(1)]
     assert (life.phase, life.state.deadline, life.state.next) == (Phase.STOPPING, 65, Next.RETRY)
+
+
+def test_a_condemned_worker_is_ended_with_evidence_and_not_started_again():
+    """Neither by its budget nor by its next exit; a person can."""
+    life = ready().when(Condemned(60, 1, WHY))
+    assert life.orders == [SaveEvidence(1, WHY), EndProbes(1), CloseFront(WHY), Terminate(1)]
+    life.when(Exited(61, 1, CRASH), Swept(61, 1))
+    assert (life.phase, life.state.reason, life.state.wanted) == (Phase.FAILED, WHY, True)
+    assert life.when(StartRequested(90)).phase is Phase.STARTING
+
+
+def test_a_condemned_worker_that_waits_for_its_start_gives_up():
+    """Whether the gates are being asked, are shut, or a pause is on; a death on its way in becomes the last one."""
+    asking = ready().when(Exited(1, 1, CRASH), Swept(1, 1))
+    assert asking.state.checking
+    assert asking.when(Condemned(2, 1, WHY)).phase is Phase.FAILED
+    assert asking.when(GateOpened(3)).phase is Phase.FAILED
+    dying = ready().when(Exited(1, 1, CRASH), Condemned(2, 1, WHY), Swept(3, 1))
+    assert (dying.phase, dying.state.reason) == (Phase.FAILED, WHY)
+
+
+def test_an_operators_stop_outlives_a_condemnation():
+    """It stays a stop: the worker is down because somebody wanted it."""
+    life = ready().when(StopRequested(1, drain=False), Condemned(2, 1, WHY), Exited(3, 1, CRASH), Swept(3, 1))
+    assert (life.phase, life.state.reason.code) == (Phase.STOPPED, "operator")
 
 
 def test_a_stop_escalates_to_a_kill_and_then_gives_up():

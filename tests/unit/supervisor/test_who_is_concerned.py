@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from genesisd.supervisor.model import (
+    Condemned,
     DeadlinePassed,
     DependencyLost,
     Drained,
@@ -44,6 +45,7 @@ CONCERNED = {
     ReadinessPassed: {WARMING, DEGRADED},
     ReadinessFailed: {READY, DEGRADED},
     LivenessFailed: UP,
+    Condemned: UP | {BLOCKED, BACKOFF, STOPPING},
     Drained: {DRAINING},
     Exited: UP | LEAVING,
     Swept: UP | LEAVING,
@@ -60,7 +62,9 @@ def report(kind: type, number: int):
         return kind(at)
     if kind is Exited:
         return kind(at, number, ExitRecord(3, None, "another", "word"))
-    return kind(at, number, WHY) if kind in {SpawnFailed, ReadinessFailed, LivenessFailed} else kind(at, number)
+    return (
+        kind(at, number, WHY) if kind in {SpawnFailed, ReadinessFailed, LivenessFailed, Condemned} else kind(at, number)
+    )
 
 
 @pytest.mark.parametrize("phase", Phase)
@@ -73,7 +77,7 @@ def test_a_report_reaches_the_phases_that_it_concerns_and_no_other(kind, phase):
     assert ((life.state, life.orders) != (before, [])) is (phase in CONCERNED[kind])
 
 
-@pytest.mark.parametrize("kind", [kind for kind in CONCERNED if kind not in {GateOpened, GateShut}])
+@pytest.mark.parametrize("kind", [kind for kind in CONCERNED if kind not in {GateOpened, GateShut, Condemned}])
 @pytest.mark.parametrize("asking", ["start", "blocked", "after-a-crash"])
 def test_while_the_gates_are_asked_no_process_can_be_meant(kind, asking):
     """Reports of the life before carry its number until the next is ordered: they come late."""

@@ -16,6 +16,7 @@ from genesisd.supervisor.model import (
     BeginProbes,
     CheckGates,
     CloseFront,
+    Condemned,
     DeadlinePassed,
     DependencyLost,
     Drained,
@@ -326,7 +327,8 @@ class World:
         elif roll == 11:
             self.post(ReadinessFailed(self.now, number, Reason("generation", "no answer")))
         elif roll == 12:
-            self.post(LivenessFailed(self.now, number, Reason("hung", "nothing moved")))
+            kind = Condemned if self.random.random() < 0.1 else LivenessFailed
+            self.post(kind(self.now, number, Reason("hung", "nothing moved")))
         elif roll == 13:
             self.leader_dies(tree, self.random.choice([CRASH, CRASH, HOPELESS]))
         elif roll == 14:

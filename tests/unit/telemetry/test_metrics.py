@@ -246,7 +246,7 @@ async def test_every_spawn_failure_is_one_cause(metrics):
 def test_probe_kinds_come_from_the_spec():
     """A new kind needs no line here."""
     assert {"http", "process", "port-owner", "generation", "progress"} <= set(names.PROBE_KINDS)
-    assert names.STAGES == ("startup", "readiness", "liveness")
+    assert names.STAGES == ("startup", "readiness", "liveness", "correctness")
 
 
 def test_names_are_unique_prefixed_and_well_formed():
