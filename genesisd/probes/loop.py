@@ -123,6 +123,8 @@ class Watch:
                     self.listener.liveness_failed(f"{one.kind}: {outcome.summary}", outcome.evidence)
                     return True
                 return False
+            case Stage.CORRECTNESS:
+                return False  # the rounds ask these
 
     def _weigh_readiness(self, probes: Sequence[Asked]) -> None:
         bad = next((one for one in probes if one.standing.good is False), None)

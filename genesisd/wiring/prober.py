@@ -168,6 +168,9 @@ class _Teller:
         if before is None or before.verdict != verdict:
             self._sink.emit("probe_changed", worker, summary=outcome.summary, **facts)
 
+    def weighed(self, kind: str, outcome: Outcome, *, good: bool) -> None:
+        """Nobody draws consequences from wrong answers yet."""
+
     def startup_passed(self) -> None:
         """Once a life."""
         self._report(StartupPassed(self._clock.monotonic(), self._life.incarnation))

@@ -12,9 +12,13 @@ class Ear:
     def __init__(self) -> None:
         self.said: list[tuple[Any, ...]] = []
         self.outcomes: list[tuple[Stage, str, Outcome]] = []
+        self.standings: list[tuple[str, Outcome, bool]] = []
 
     def result(self, stage: Stage, kind: str, outcome: Outcome) -> None:
         self.outcomes.append((stage, kind, outcome))
+
+    def weighed(self, kind: str, outcome: Outcome, *, good: bool) -> None:
+        self.standings.append((kind, outcome, good))
 
     def startup_passed(self) -> None:
         self.said.append(("started",))

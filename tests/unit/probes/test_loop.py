@@ -189,4 +189,4 @@ def test_every_declared_kind_has_its_probe() -> None:
 
 def test_results_carry_their_stage() -> None:
     """Stages are words that metrics may use."""
-    assert [str(one) for one in Stage] == ["startup", "readiness", "liveness"]
+    assert [str(one) for one in Stage] == ["startup", "readiness", "liveness", "correctness"]
