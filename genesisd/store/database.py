@@ -14,6 +14,8 @@ _TABLES = {
     "workers": "name, phase, wanted, incarnation, schema, state, boot_id, saved_mono, saved_wall",
     "journal": "id, at, kind, worker, incarnation, fields",
     "meta": "key, value",
+    "incidents": "id, worker, incarnation, opened, closed, cause, title, text, build, evidence, probes, happenings, recorded",
+    "probe_history": "id, at, worker, kind, stage, verdict, summary, incarnation, seconds, tokens, evidence",
 }
 
 _SMALLEST = 512

@@ -1,4 +1,4 @@
-"""The store: one SQLite file, one thread, three tables."""
+"""The store: one SQLite file, one thread, five tables."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from pathlib import Path
 from typing import Self
 
 from genesisd.clock import Clock, SystemClock
+from genesisd.store import history as history_table
+from genesisd.store import incidents as incident_table
 from genesisd.store import journal as journal_table
 from genesisd.store.database import Problem, open_or_replace
+from genesisd.store.history import ProbeHistory
+from genesisd.store.incidents import IncidentTable
 from genesisd.store.journal import Journal
 from genesisd.store.lock import StoreLock
 from genesisd.store.meta import Meta
@@ -28,6 +32,8 @@ class Store:
         workers: implements ``WorkerStore``.
         journal: the events.
         meta: small facts by key.
+        incidents: what went wrong with workers.
+        history: what probes said.
         problems: what ``open`` had to get over; emit each as ``store_error``.
         errors: failed writes so far.
         on_problem: set it to be told of later ones, of each sort once a minute. It is called from any thread.
@@ -46,6 +52,8 @@ class Store:
     ) -> None:
         rows = WorkerTable.rows(connection)
         last = journal_table.last_id(connection)
+        runs = history_table.last_id(connection)
+        incidents = incident_table.last_id(connection), IncidentTable.open_rows(connection)
         in_memory = connection.execute("PRAGMA database_list").fetchone()[2] == ""
         self._lock = lock
         self._clock = clock
@@ -60,8 +68,11 @@ class Store:
         self.workers = WorkerTable(self._writer, rows, clock)
         self.journal = Journal(self._writer, last, max_rows=max_rows, max_age=max_age)
         self.meta = Meta(self._writer)
+        self.incidents = IncidentTable(self._writer, *incidents)
+        self.history = ProbeHistory(self._writer, runs)
         self.workers.on_error = self.journal.on_error = self._failed
-        self.problems.extend(self.workers.problems)
+        self.incidents.on_error = self.history.on_error = self._failed
+        self.problems.extend((*self.workers.problems, *self.incidents.problems))
 
     @classmethod
     def open(
