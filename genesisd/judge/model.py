@@ -46,12 +46,18 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """A probe that is bad: since when, how far one may go for it, and what it says."""
+    """A probe that is bad: since when, how far one may go for it, and what it says.
+
+    Attributes:
+        incarnation: the life that it speaks of. One of an earlier life is remembered until its kind is good again:
+            nothing is done for it, but nothing counts as cured before.
+    """
 
     kind: str
     at: float
     limit: Step
     text: str
+    incarnation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +65,16 @@ class JudgeState:
     """All that a decision depends on; kept in the store, so that a new daemon goes on where the old one was.
 
     Attributes:
-        incarnation: the life that complaints speak of.
-        ready_at: when that life became ready, or None before.
+        incarnation: the newest life that is known.
+        ready_at: when that life became ready; None before, and once it was ordered to end.
         complaints: bad probes, by kind.
         step: the highest step of the present episode; None while there is none.
         taken: times and names of the steps that cost something (restart and above) within the window.
-        cured_at: since when everything is good after a step; None while something is bad or nothing was taken.
+        cured_at: since when nothing that counts is bad in this life, or a bad probe of an earlier life became good;
+            None while something is bad, or there is no episode.
         bisecting: a bisection is under way; nothing else is done meanwhile.
         blamed: what was found at fault in the present episode (patch ids), for the words to people.
+        capped: the limit at which it was told that nothing more may be done; not told again below it.
     """
 
     incarnation: int = 0
@@ -77,6 +85,7 @@ class JudgeState:
     cured_at: float | None = None
     bisecting: bool = False
     blamed: tuple[str, ...] = ()
+    capped: Step | None = None
 
 
 # --- events ---------------------------------------------------------------------------------------------------
@@ -128,7 +137,7 @@ class Bisected:
 
 @dataclass(frozen=True, slots=True)
 class Forgiven:
-    """An operator started or reset the worker: begin again from the lowest step."""
+    """An operator started or reset the worker: begin again from the lowest step, with the whole budget."""
 
     at: float
 
