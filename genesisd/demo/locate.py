@@ -9,6 +9,8 @@ from pathlib import Path
 from genesisd.errors import GenesisError
 
 FOLDER = Path(__file__).parent / "tiny"
+CASEBOOK = Path(__file__).with_name("casebook.yaml")
+"""What the probes of a worker that serves it may ask."""
 SUMS = "SHA256SUMS"
 TEMPLATES = {"hermes": "chat_template.jinja", "qwen3_coder": "chat_template.qwen3_coder.jinja"}
 
