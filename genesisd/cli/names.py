@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -18,12 +19,56 @@ _COMPLETION_DEADLINE = 0.5
 
 def complete_worker(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Workers that begin so; nothing when the daemon does not answer at once."""
+    return _known(ctx, incomplete, lambda client: [worker["name"] for worker in client.workers()])
+
+
+def complete_kind(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Kinds of the correctness probes of the worker that was named before."""
+    worker = ctx.params.get("worker")
+    return _known(
+        ctx,
+        incomplete,
+        lambda client: [one["kind"] for one in client.probes(worker) if one["stage"] == "correctness"],
+    )
+
+
+def complete_incident(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The newest incidents."""
+    return _known(
+        ctx, incomplete, lambda client: [str(one["id"]) for one in client.incidents(None, 50, open_only=False)]
+    )
+
+
+def complete_quarantined(what: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Completes patches, or cards, that are quarantined."""
+
+    def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+        return _known(
+            ctx, incomplete, lambda client: [one["name"] for one in client.quarantine() if one["what"] == what]
+        )
+
+    return complete
+
+
+def _known(ctx: click.Context, incomplete: str, ask: Callable[[Client], list[str]]) -> list[str]:
+    """Words that begin so, each once; nothing when the daemon does not answer at once."""
     session = ctx.find_object(Session) or Session()
     try:
         with session.client(_COMPLETION_DEADLINE) as client:
-            return [worker["name"] for worker in client.workers() if worker["name"].startswith(incomplete)]
+            return [word for word in dict.fromkeys(ask(client)) if word.startswith(incomplete)]
     except GenesisError:
         return []
+
+
+@contextmanager
+def suggesting(client: Client, worker: str | None) -> Iterator[None]:
+    """Whatever is asked of a worker within: an unknown name is answered with the nearest known one."""
+    try:
+        yield
+    except GenesisError as problem:
+        if worker is not None and set(problem.fields) <= {"worker"}:  # else it is about a kind, or an incident
+            suggest(client, problem, worker)
+        raise
 
 
 def choose(client: Client, names: Sequence[str], *, everyone: bool) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from genesisd.cli.text import clean, duration, phase_cell
 
 Paint = Callable[[str, str | None], str]
-_VERDICT_COLOUR = {"success": "green", "failure": "red", "unknown": "yellow"}
+_VERDICT_COLOUR = {"success": "green", "failure": "red", "unknown": "yellow", "skipped": "dim"}
 
 
 def describe(worker: dict[str, Any], paint: Paint = lambda text, _colour: text) -> str:
@@ -18,7 +18,8 @@ def describe(worker: dict[str, Any], paint: Paint = lambda text, _colour: text) 
     lines += [f"  {name:<10} {clean(text)}" for name, text in _facts(worker)]
     if worker["probes"]:
         lines.append("  probes")
-        lines += [_probe(probe, paint) for probe in worker["probes"]]
+        stage, kind = (max(len(probe[part]) for probe in worker["probes"]) for part in ("stage", "kind"))
+        lines += [_probe(probe, stage, kind, paint) for probe in worker["probes"]]
     return "\n".join(lines) + "\n"
 
 
@@ -63,7 +64,8 @@ def _last_exit(record: dict[str, Any] | None) -> str:
     return f"{record['text'] or record['cause']} ({record['cause']}, {how}{again})"
 
 
-def _probe(probe: dict[str, Any], paint: Paint) -> str:
+def _probe(probe: dict[str, Any], stage: int, kind: int, paint: Paint) -> str:
     age = "never" if probe["age_seconds"] is None else f"{duration(probe['age_seconds'])} ago"
     verdict = paint(f"{probe['verdict']:<7}", _VERDICT_COLOUR.get(probe["verdict"]))
-    return f"    {probe['stage']:<9} {probe['kind']:<11} {verdict} {age:<9} {clean(probe['summary'])}".rstrip()
+    named = f"{probe['stage']:<{stage}} {probe['kind']:<{kind}}"
+    return f"    {named} {verdict} {age:<9} {clean(probe['summary'])}".rstrip()

@@ -90,10 +90,10 @@ def test_show(ctl) -> None:
         "  last exit  killed by signal 9 (SIGKILL) (killed, signal 9)\n"
         "  front      2 open, 1 in flight, 0 unanswered, 0 held, 17 answered, 0 refused\n"
         "  probes\n"
-        "    readiness port-owner  success 1s ago    port 8001 is owned by pid 4242\n"
-        "    readiness generation  success 12s ago   4 tokens, length\n"
-        "    liveness  process     success 0s ago    3 processes run\n"
-        "    liveness  progress    unknown never     nothing asked yet\n"
+        "    readiness port-owner success 1s ago    port 8001 is owned by pid 4242\n"
+        "    readiness generation success 12s ago   4 tokens, length\n"
+        "    liveness  process    success 0s ago    3 processes run\n"
+        "    liveness  progress   unknown never     nothing asked yet\n"
     )
 
 
@@ -222,6 +222,14 @@ def test_exit_4_on_timeout(ctl, served, monkeypatch) -> None:
         "logs tiny -n many",
         "events --since yesterday",
         "completion csh",
+        "probes histroy tiny",
+        "probes run tiny",
+        "probes record-golden tiny --explain capital",
+        "incidents shwo 7",
+        "incidents show seven",
+        "replay 7",
+        "quarantine release",
+        "quarantine release patch P61c",
     ],
 )
 def test_exit_2_on_usage(ctl, line) -> None:
@@ -231,7 +239,16 @@ def test_exit_2_on_usage(ctl, line) -> None:
     assert err
 
 
-@pytest.mark.parametrize(("typo", "meant"), [("statsu", "status"), ("workers strat", "start"), ("evnets", "events")])
+@pytest.mark.parametrize(
+    ("typo", "meant"),
+    [
+        ("statsu", "status"),
+        ("workers strat", "start"),
+        ("evnets", "events"),
+        ("probes histroy tiny", "history"),
+        ("incidents shwo 7", "show"),
+    ],
+)
 def test_suggests_commands(ctl, typo, meant) -> None:
     """A near miss is answered with the command that was meant."""
     assert f"Did you mean '{meant}'?" in ctl(typo)[2]
@@ -239,7 +256,17 @@ def test_suggests_commands(ctl, typo, meant) -> None:
 
 def test_suggests_workers(ctl) -> None:
     """Everywhere that a worker is named."""
-    for line in ("workers show tyni", "logs tyni", "events --worker tyni", "workers stop tyni"):
+    for line in (
+        "workers show tyni",
+        "logs tyni",
+        "events --worker tyni",
+        "workers stop tyni",
+        "probes tyni",
+        "probes run tyni golden",
+        "incidents --worker tyni",
+        "why tyni",
+        "replay 7 --worker tyni",
+    ):
         status, _, err = ctl(line)
         assert status == 1
         assert "did you mean tiny?" in err
@@ -280,7 +307,7 @@ def test_help_has_examples_first_everywhere(group, first) -> None:
 # --- the daemon is down ---------------------------------------------------------------------------------------
 
 
-DOWN = ["status", "workers list", "workers show x", "workers start x", "logs x", "events", "pins list", "reload", "shutdown", "config check"]  # fmt: skip
+DOWN = ["status", "workers list", "workers show x", "workers start x", "logs x", "events", "pins list", "reload", "shutdown", "config check", "probes", "probes run x golden", "probes history x", "probes record-golden x", "incidents", "incidents show 7", "why x", "replay 7 --worker x", "quarantine", "quarantine release card 1"]  # fmt: skip
 
 
 @pytest.mark.parametrize("line", DOWN)
@@ -429,6 +456,7 @@ def test_starts_without_the_heavy_libraries(served) -> None:
     code = (
         "import sys; from genesisd.cli.main import run; run(['status']); run(['workers', 'show', 'tiny']);"
         "run(['events']); run(['workers', 'start', 'tiny', '--wait']); run(['pins', 'list']);"
+        "run(['probes']); run(['why', 'tiny']); run(['incidents', 'show', '7']); run(['quarantine']);"
         "sys.exit(' '.join({'aiohttp', 'pydantic', 'asyncio', 'rich', 'yaml', 'structlog'} & set(sys.modules)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
