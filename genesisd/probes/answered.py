@@ -37,6 +37,7 @@ class Answered:
         content: the words, or None. A stream that sent none has None, as it cannot tell none from empty.
         reasoning: the thoughts, by either of the two names that engines use.
         calls: name and arguments (as text) of each tool call, by index.
+        call_ids: the id of each, None where it has none.
         finish: the finish reason.
         chunks: events that carried a choice.
         prompt_tokens, completion_tokens, cached_tokens: by the engine's count; None where it told none.
@@ -54,6 +55,7 @@ class Answered:
     content: str | None = None
     reasoning: str | None = None
     calls: tuple[tuple[str, str], ...] = ()
+    call_ids: tuple[str | None, ...] = ()
     finish: str | None = None
     chunks: int = 0
     prompt_tokens: int | None = None
@@ -74,6 +76,7 @@ class Reading:
 
     said: dict[str, str | None] = field(default_factory=lambda: {"content": None, "reasoning": None})
     calls: dict[int, list[str]] = field(default_factory=dict)
+    call_ids: dict[int, str] = field(default_factory=dict)
     finish: str | None = None
     chunks: int = 0
     usage: dict[str, int] = field(default_factory=dict)
@@ -158,7 +161,7 @@ class Reading:
         self._say("content", part.get("content", choice.get("text")), whole="message" in choice)
         self._say("reasoning", part.get("reasoning") or part.get("reasoning_content"), whole="message" in choice)
         for place, call in enumerate(part.get("tool_calls") or ()):
-            self._call(call.get("index", place), call.get("function") or {})
+            self._call(call.get("index", place), call.get("id"), call.get("function") or {})
         if ids := choice.get("token_ids"):
             self.token_ids = [*(self.token_ids or []), *(int(one) for one in ids)]
         if (logprobs := choice.get("prompt_logprobs")) is not None:
@@ -170,7 +173,9 @@ class Reading:
         if text or (whole and text is not None):
             self.said[what] = (self.said[what] or "") + text
 
-    def _call(self, index: int, function: Mapping[str, Any]) -> None:
+    def _call(self, index: int, known_as: str | None, function: Mapping[str, Any]) -> None:
+        if known_as:
+            self.call_ids.setdefault(index, known_as)
         call = self.calls.setdefault(index, ["", ""])
         call[0] += function.get("name") or ""
         call[1] += function.get("arguments") or ""
@@ -180,7 +185,7 @@ class Reading:
         return Answered(
             exchange=exchange, status=status, stream=stream, content=self.said["content"],
             reasoning=self.said["reasoning"], calls=tuple((name, text) for _, (name, text) in sorted(self.calls.items())),
-            finish=self.finish, chunks=self.chunks, prompt_tokens=self.usage.get("prompt_tokens"),
+            call_ids=tuple(self.call_ids.get(index) for index in sorted(self.calls)), finish=self.finish, chunks=self.chunks, prompt_tokens=self.usage.get("prompt_tokens"),
             completion_tokens=self.usage.get("completion_tokens"), cached_tokens=self.usage.get("cached_tokens"),
             tokens=tuple(self.tokens), token_ids=None if self.token_ids is None else tuple(self.token_ids),
             prompt_logprobs=self.prompt_logprobs, ended=self.ended, error=self.error, code=self.code,
