@@ -1,0 +1,145 @@
+"""Masks secrets, and withholds what users wrote, in whatever is kept or shown of a fault. Pure.
+
+Rather too much than too little: a line that lost its end still says where and when; a prompt in a bundle that is
+mailed around cannot be taken back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+MASKED = "[masked]"
+WITHHELD = "[withheld]"
+SHORTEST = 4
+"""Characters of a known secret below which replacing it everywhere would garble every text."""
+QUOTED = 200
+"""Characters of a quotation that are too many for a name, a path or a reason."""
+
+_WORD = (
+    r"(?:[A-Za-z0-9]+[-_.])*(?:api[-_]?keys?|token|auth|secret|password|passwd|passphrase|pwd|credentials?|cookie"
+    r"|(?:private|access|secret|signing|encryption|master|account|client|license)[-_]?(?:keys?|secret))"
+)
+"""A name whose value is a secret: ``--api-key``, ``HF_TOKEN``, ``x-api-key``; not ``max_tokens``, not ``tokenizer``."""
+_VALUE = r"""(?:\[[^\]]*\]?|\([^)]*\)?|b?'[^']*'?|b?"[^"]*"?|[^\s,;&'"}\])]+)"""
+_SECRETS = (
+    (re.compile(rf"(?i)(--{_WORD})((?:\s+(?!-)\S+)+)"), rf"\1 {MASKED}"),
+    (re.compile(rf"""(?i)(?<![A-Za-z0-9])({_WORD}['"]?\]?\s*[=:,]\s*)(?:(?:bearer|basic)\s+)?{_VALUE}"""), rf"\1{MASKED}"),
+    (re.compile(r"(?i)\b(authorization\W{1,6})(?:b?['\"])?(?:bearer\s+|basic\s+)?[^\s'\",]+"), rf"\1{MASKED}"),
+    (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{4,}"), rf"\1 {MASKED}"),
+    (re.compile(r"(\b[A-Za-z][\w+.-]*://)[^/\s@'\"]+@"), rf"\1{MASKED}@"),
+    (re.compile(r"\b(?:hf|ghp|gho|ghu|ghs|ghr|github_pat)_[A-Za-z0-9_]{16,}"), MASKED),
+    (re.compile(r"\b(?:sk|pk|rk|nvapi|glpat|xox[abprs])-[\w-]{8,}"), MASKED),
+    (re.compile(r"\bAKIA[0-9A-Z]{12,}"), MASKED),
+    (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?"), MASKED),
+    (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*"), MASKED),
+    (re.compile(r"(\"[A-Z]{3,7} [^\s?\"]*)\?[^\s\"]*"), rf"\1?{MASKED}"),
+)  # fmt: skip
+_SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|passphrase|pwd|credential|auth|cookie|dsn")
+_PLAIN_NAME = re.compile(r"(?i)tokenizer|max.*tokens?$|num.*tokens|keyfile|key_?path|keep_?alive|author\b")
+_USERS = re.compile(
+    r"""(?ix)
+    \b(?:prompts?|prompt_?token_?ids|prompt_?embeds|output|outputs|output_?text|output_?token_?ids|input|inputs|input_?value
+      |input_?ids|messages?_?content|messages|content|params|sampling_?params|token_?ids|new_?token_?ids|body|model_?output
+      |reasoning(?:_content)?|arguments|tool_calls|delta(?:_text)?|previous_text|current_text|completion|text|query|documents?
+      |suffix|stop|bad_words|guided_\w+|structured_outputs|chat_template_kwargs|request_body|json_data)
+      ['"]?\s*(?:[:=]\s*(?=['"\[({\\b<]|[A-Z]\w*\()|[:=]\s*(?!\d+(?:\.\d+)?\b|None\b|True\b|False\b)(?=\S))
+    | \b(?:Sampling|Pooling|Beam\w*)Params\(
+    | \bDumping\s (?:input|scheduler)\b
+    | \bscheduled_\w+_reqs\b
+    | \b(?:ChatCompletion|Completion|Responses?|Embedding|Tokenize|Score|Rerank)\w*Request\(
+    """
+)
+_STARTS_LINE = re.compile(
+    r"""(?x)^\s*(?:\(\w[\w\s.-]*\spid=\d+\)\s*)?(?:
+      (?:DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL)\b | \[?\d{4}[-/]\d\d | \d\d:\d\d:\d\d | \[[\w\s:.,-]*\]
+      | Traceback\s\( | File\s" | (?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt|Exit)\b | The\sabove\sexception | During\shandling
+    )"""
+)
+_QUOTED = re.compile(rf"""('|")(?:(?!\1).){{{QUOTED},}}(?:\1|$)""")
+
+
+class Redactor:
+    """Masks what it knows to be secret and what looks so.
+
+    Args:
+        known: values that are secret whatever stands around them (environment, API keys of specs).
+    """
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._known: tuple[str, ...] = ()
+        self.learn(known)
+
+    def learn(self, known: Iterable[str]) -> None:
+        """More values to mask; too short ones are left out."""
+        values = {*self._known, *(one for one in known if len(one) >= SHORTEST)}
+        self._known = tuple(sorted(values, key=lambda one: (-len(one), one)))
+
+    def secrets(self, text: str) -> str:
+        """The text without secrets; what users wrote stays."""
+        for value in self._known:
+            text = text.replace(value, MASKED)
+        for pattern, instead in _SECRETS:
+            text = pattern.sub(instead, text)
+        return text
+
+    def text(self, text: str) -> str:
+        """One sentence or line without secrets, and without what users wrote."""
+        return _withheld(self.secrets(text))[0]
+
+    def lines(self, lines: Iterable[str]) -> list[str]:
+        """Log lines; where one carries what users wrote, the lines that continue it go too."""
+        found: list[str] = []
+        inside = False
+        for line in lines:
+            if inside and not _STARTS_LINE.match(line):
+                continue
+            text, inside = _withheld(self.secrets(line))
+            found.append(text)
+        return found
+
+    def argv(self, words: Sequence[str]) -> list[str]:
+        """A command line, word by word."""
+        found: list[str] = []
+        hiding = False
+        for word in words:
+            flag, equals, _ = word.partition("=")
+            if word.startswith("-"):
+                hiding = _is_secret(flag.lstrip("-")) and not equals
+                secret = _is_secret(flag.lstrip("-")) and bool(equals)
+                found.append(f"{flag}={MASKED}" if secret else self.secrets(word))
+            else:
+                found.append(MASKED if hiding else self.secrets(word))
+        return found
+
+    def tree(self, value: Any) -> Any:
+        """A spec or other plain data: values of secret names are masked, and each text in it."""
+        if isinstance(value, Mapping):
+            return {str(name): MASKED if _hides(name, one) else self.tree(one) for name, one in value.items()}
+        if isinstance(value, list | tuple):
+            texts = all(isinstance(one, str) for one in value)
+            return self.argv(value) if texts else [self.tree(one) for one in value]
+        return self.secrets(value) if isinstance(value, str) else value
+
+
+def secret_values(environ: Mapping[str, str]) -> Collection[str]:
+    """The values of an environment whose names say that they are secret."""
+    return {value for name, value in environ.items() if _is_secret(name) and len(value) >= SHORTEST}
+
+
+def _is_secret(name: str) -> bool:
+    return _SECRET_NAME.search(name) is not None and _PLAIN_NAME.search(name) is None
+
+
+def _hides(name: object, value: object) -> bool:
+    """A number or a switch is no secret; a list under such a name is one (``api_key: [a, b]``)."""
+    return _is_secret(str(name)) and isinstance(value, str | list | tuple)
+
+
+def _withheld(line: str) -> tuple[str, bool]:
+    """The line up to what users wrote, and whether there was any."""
+    if (found := _USERS.search(line)) is not None:
+        return f"{line[: found.start()]}{found.group().rstrip(' =:([{')}: {WITHHELD}", True
+    cut = _QUOTED.sub(rf"\1{WITHHELD}\1", line)
+    return cut, cut != line
