@@ -8,11 +8,16 @@ from typing import Any
 import aiohttp
 
 from genesisd.probes.kinds.attestation import Attested
+from genesisd.probes.kinds.degeneration import Degeneration
 from genesisd.probes.kinds.generation import Generation
 from genesisd.probes.kinds.http import Http
+from genesisd.probes.kinds.needle import NeedleLadder
 from genesisd.probes.kinds.port_owner import PortOwner
 from genesisd.probes.kinds.process import Process
 from genesisd.probes.kinds.progress import Progress
+from genesisd.probes.kinds.reasoning import Reasoning
+from genesisd.probes.kinds.structured_output import StructuredOutput
+from genesisd.probes.kinds.tool_calls import ToolCalls
 from genesisd.probes.ports import Probe
 
 PROBES: Mapping[str, Callable[[Any, aiohttp.ClientSession], Probe]] = {
@@ -22,5 +27,10 @@ PROBES: Mapping[str, Callable[[Any, aiohttp.ClientSession], Probe]] = {
     "generation": Generation,
     "progress": Progress,
     "attestation": Attested,
+    "tool-calls": ToolCalls,
+    "structured-output": StructuredOutput,
+    "reasoning": Reasoning,
+    "degeneration": Degeneration,
+    "needle": NeedleLadder,
 }
 """Kind -> what makes its state for one life from its spec and the shared session."""

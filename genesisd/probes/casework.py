@@ -1,0 +1,119 @@
+"""How kinds work through their cases: as many as one ask has room for, until one is answered wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import aiohttp
+
+from genesisd.probes.answered import Answered
+from genesisd.probes.asking import Asking, NoAnswerError, Trouble, verdict_of
+from genesisd.probes.model import Exchange, Outcome, Verdict, failure, success, unknown
+from genesisd.probes.spec import CorrectnessProbe
+from genesisd.probes.turns import Turns
+
+Item = TypeVar("Item")
+_SENTENCE = 220
+"""Characters of a summary; the exchange has the rest."""
+_ENOUGH = 4
+"""Times the tokens that sufficed before: an answer that is cut only then is not a long thought but a wrong answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is amiss with a case. Not ``sure``: the answer proves nothing, as one that was cut while it was thought."""
+
+    text: str
+    exchange: Exchange
+    sure: bool = True
+    evidence: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Casework(Generic[Item]):
+    """Remembers whose turn it is, and how many tokens a right answer took. ``name`` says an item in words."""
+
+    spec: CorrectnessProbe
+    session: aiohttp.ClientSession
+    kind: str
+    name: Callable[[Item], str]
+    asking: Asking = field(init=False)
+    turns: Turns[Item] = field(init=False)
+    _sufficed: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.asking = Asking(self.session, self.kind)
+        self.turns = Turns(self.name)
+
+    async def work(self, items: Sequence[Item], check: Callable[[Item], Awaitable[Finding | None]]) -> Outcome:
+        """Check those whose turn it is, up to the first that is wrong."""
+        self.asking.begin()
+        open_: list[str] = []
+        lacking: list[NoAnswerError] = []
+        picked = self.turns.pick(items, self.spec.max_tokens)
+        for item in picked:
+            try:
+                finding = await self._checked(item, check)
+            except NoAnswerError as problem:
+                if problem.trouble is Trouble.LACKING:
+                    lacking.append(problem)
+                elif problem.trouble is Trouble.REJECTED:
+                    open_.append(f"{self.name(item)}: {problem.message}")
+                else:
+                    return self._gave_none(item, problem)
+                continue
+            if finding is not None and finding.sure:
+                return self._wrong(item, finding)
+            if finding is not None:
+                open_.append(f"{self.name(item)} {finding.text}")
+        return self._sum(items, len(picked), open_, lacking)
+
+    def cut(self, item: Item, said: Answered) -> bool:
+        """Whether the answer was cut so early that nothing follows from it."""
+        if said.finish != "length":
+            return False
+        sufficed = self._sufficed.get(self.name(item))
+        return sufficed is None or (said.completion_tokens or 0) < _ENOUGH * sufficed
+
+    def right(self, item: Item, said: Answered) -> None:
+        """Remember what a right answer took."""
+        if said.finish != "length" and said.completion_tokens:
+            self._sufficed[self.name(item)] = max(said.completion_tokens, self._sufficed.get(self.name(item), 0))
+
+    async def _checked(self, item: Item, check: Callable[[Item], Awaitable[Finding | None]]) -> Finding | None:
+        before = len(self.asking.exchanges)
+        try:
+            return await check(item)
+        finally:
+            spent = self.asking.exchanges[before:]
+            self.turns.asked(item, sum(one.prompt_tokens + one.completion_tokens for one in spent))
+
+    def _gave_none(self, item: Item, problem: NoAnswerError) -> Outcome:
+        outcome = self.asking.could_not(problem)
+        if outcome.verdict is Verdict.FAILURE:
+            self.turns.failed(item)
+            said = failure(sentence(f"{self.name(item)}: {outcome.summary}"), **outcome.evidence, case=self.name(item))
+            return self.asking.outcome(said, problem.exchange)
+        return outcome
+
+    def _wrong(self, item: Item, finding: Finding) -> Outcome:
+        self.turns.failed(item)
+        said = failure(sentence(finding.text), case=self.name(item), **finding.evidence)
+        return self.asking.outcome(said, finding.exchange)
+
+    def _sum(self, items: Sequence[Item], picked: int, open_: list[str], lacking: list[NoAnswerError]) -> Outcome:
+        right = picked - len(open_) - len(lacking)
+        if not right and not open_ and lacking:
+            return self.asking.outcome(verdict_of(lacking[0]))
+        if not right:
+            return self.asking.outcome(unknown(sentence(f"nothing could be judged: {'; '.join(open_)}"), asked=picked))
+        text = f"{right} of {len(items)} cases asked, all answered right"
+        text += f"; not judged: {'; '.join(open_)}" if open_ else ""
+        return self.asking.outcome(success(sentence(text), asked=picked, cases=len(items)))
+
+
+def sentence(text: str) -> str:
+    """Cut to what people read in one glance."""
+    return text if len(text) <= _SENTENCE else f"{text[: _SENTENCE - 3]}..."

@@ -1,0 +1,71 @@
+"""Whether an answer to any question at all can be right: not empty, not a flood, not one thing over and over. Pure.
+
+Nothing is known of the question here but its words, so only what no question could want is a fault. An answer under a
+grammar is not looked at for repetitions: the grammar may leave it no other way, and its own probe judges it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+
+from genesisd.probes.answered import Answered
+from genesisd.probes.judging.garbage import garbled
+from genesisd.probes.judging.repeats import DEFAULT, Limits, degenerate
+from genesisd.probes.model import EXCHANGE_LIMIT
+
+_HIDDEN = 32
+"""Completion tokens that a parser may hold back at the end of an answer that was cut: the opening of a call."""
+_GRAMMAR = ("structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar")
+
+
+def wrong(said: Answered, limits: Limits = DEFAULT) -> str | None:
+    """What no answer may be."""
+    asked = json.dumps(dict(said.exchange.request), ensure_ascii=False, default=str)
+    told = [("content", said.content), ("reasoning", said.reasoning)]
+    told += [(f"arguments of {name or 'a call'}", text) for name, text in said.calls]
+    for what, text in told:
+        if text and (fault := garbled(text, asked) or _repeated(said, text, limits)):
+            return f"the {what} cannot be an answer: {fault}"
+    return _empty(said) or _logprobs(said)
+
+
+def _repeated(said: Answered, text: str, limits: Limits) -> str | None:
+    """An answer of which only the beginning is known counts as cut."""
+    if grammar(said.exchange.request):
+        return None
+    return degenerate(text, cut=said.finish in {"length", None}, limits=limits)
+
+
+def _empty(said: Answered) -> str | None:
+    if said.content or said.reasoning or said.calls or partial(said):
+        return None
+    count = said.completion_tokens
+    if count == 0 or said.finish is None:
+        return f"200 with an empty answer: no content, no call, {count or 0} tokens"
+    if count is not None and count > _HIDDEN:
+        return f"{count} tokens were generated, and neither content nor reasoning nor a call came of them"
+    return None
+
+
+def partial(said: Answered) -> bool:
+    """Whether only a part of it was kept."""
+    return len(said.exchange.text) >= EXCHANGE_LIMIT or (said.finish is None and said.stream)
+
+
+def _logprobs(said: Answered) -> str | None:
+    """The engine itself clamps what is impossible to -9999, so anything that is no number is a fault."""
+    bad = next((one for one in said.tokens if not math.isfinite(one.logprob)), None)
+    if bad is not None:
+        return f"the logprob of {bad.text!r} is {bad.logprob}, no number"
+    high = next((one for one in said.tokens if one.logprob > 1e-3), None)
+    return f"the logprob of {high.text!r} is {high.logprob:g}, above 0" if high is not None else None
+
+
+def grammar(request: Mapping[str, object]) -> bool:
+    """Whether the answer had to keep to a grammar."""
+    form = request.get("response_format")
+    constrained = isinstance(form, Mapping) and form.get("type") not in {None, "text"}
+    forced = request.get("tool_choice") not in {None, "auto", "none"}
+    return constrained or forced or any(request.get(name) for name in _GRAMMAR)
