@@ -16,12 +16,13 @@ from genesisd.supervisor.model import WorkerState
 from genesisd.supervisor.ports import Card, FrontStats
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.telemetry import names
+from genesisd.telemetry.correctness_metrics import CorrectnessMetrics, CorrectnessTold
 from genesisd.telemetry.families import Family, Series
 from genesisd.telemetry.names import one_of
 from genesisd.telemetry.worker_metrics import WorkerMetrics
 
 
-class Metrics:
+class Metrics(CorrectnessTold):
     """One per daemon. Not thread-safe: call it on the loop.
 
     Every method ignores workers that are not configured: a late event of a removed one must not bring it back.
@@ -36,6 +37,7 @@ class Metrics:
         for family in (names.CONFIG_OK, names.CONFIG_AT, names.STORE_ERRORS, names.SINK_ERRORS, names.LOOP_LAG):
             self._set(family, 0)
         self._set(names.FRONT_RESTARTS, 0)
+        self._set(names.CARDS_QUARANTINED, 0)
         for kind in names.EVENTS:
             self._set(names.JOURNAL_EVENTS, 0, kind)
         for result in names.BUILD_RESULTS:
@@ -84,6 +86,14 @@ class Metrics:
         """
         if (metrics := self.workers.get(worker)) is not None:
             metrics.patches.attested(state, hits, never)
+
+    def _correctness(self, worker: str) -> CorrectnessMetrics | None:
+        metrics = self.workers.get(worker)
+        return None if metrics is None else metrics.correctness
+
+    def cards_quarantined(self, count: int) -> None:
+        """How many cards no worker is started on."""
+        self._set(names.CARDS_QUARANTINED, count)
 
     def cards(self, cards: Iterable[Card]) -> None:
         """The cards as they are; one that is not among them goes."""

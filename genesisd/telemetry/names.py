@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import get_args
 
+from genesisd.incidents.model import CAUSES
+from genesisd.judge.model import Step
 from genesisd.patches.resolve import Gate
 from genesisd.patches.spec import Role
 from genesisd.patches.verdicts import Verdict
 from genesisd.probes.model import Stage
-from genesisd.probes.spec import ProbeSpec
+from genesisd.probes.spec import Action, ProbeSpec
 from genesisd.supervisor.model import Phase
 from genesisd.telemetry.events import KINDS
 from genesisd.telemetry.families import Family, Kind
@@ -21,16 +23,27 @@ PHASES = tuple(str(phase) for phase in Phase)
 STAGES = tuple(str(stage) for stage in Stage)
 PROBE_KINDS = tuple(str(one.model_fields["kind"].default) for one in get_args(get_args(ProbeSpec)[0]))
 VERDICTS = ("success", "failure", "unknown")
+SKIPPED = "skipped"
+"""The fourth verdict. Only probes of the correctness stage may be skipped."""
+UNDECIDED = "undecided"
+STANDINGS = ("good", "bad", UNDECIDED, SKIPPED)
+ACTIONS = tuple(str(action) for action in Action)
+NO_STEP = "none"
+STEPS = tuple(str(step) for step in Step)
+JUDGE_STEPS = (NO_STEP, *STEPS)
+"""Those of ``judge.model``, from below, and ``none`` where nothing is wrong."""
 EVENTS = (*KINDS, OTHER)
 EXIT_CAUSES = (
     "crash", "killed", "stopped", "unknown", "bad-config", "port-taken", "kv-too-large", "kv-too-small", "bad-weights",
-    "bad-model", "bad-environment", "cuda-oom", "cuda-error", "host-oom", "engine-dead", OTHER,
+    "bad-model", "bad-environment", "cuda-oom", "cuda-error", "host-oom", "engine-dead", "illegal-memory-access", "nccl", "xid", OTHER,
 )  # fmt: skip
 """Those of ``supervisor.classify``."""
 RESTART_CAUSES = (
-    *EXIT_CAUSES[:-1], "hung", "start-timeout", "startup-wedged", "spawn-failed", "unexpected", "was-unkillable", "shim-lost", OTHER,
+    *EXIT_CAUSES[:-1], "hung", "start-timeout", "startup-wedged", "spawn-failed", "unexpected", "was-unkillable", "shim-lost",
+    "wrong-output", OTHER,
 )  # fmt: skip
-"""A death, a hang, a start that came to nothing. Every ``spawn-...`` counts as ``spawn-failed``."""
+"""A death, a hang, a start that came to nothing, answers that were wrong. Every ``spawn-...`` counts as ``spawn-failed``."""
+INCIDENT_CAUSES = (*CAUSES, OTHER)
 BUILD_RESULTS = ("built", "failed")
 UNKNOWN = "unknown"
 PATCH_VERDICTS = (*(str(gate) for gate in Gate), *(str(verdict) for verdict in Verdict), UNKNOWN)
@@ -68,6 +81,7 @@ CARD_TOTAL = daemon("card_memory_total_bytes", G, "Memory of a card.", "card")
 CARD_FREE = daemon("card_memory_free_bytes", G, "Memory of a card that nobody holds.", "card")
 FRONT_RESTARTS = daemon("front_restarts_total", C, "Times that the front process had to be started again.")
 PIN_BUILDS = daemon("pin_builds_total", C, "Pin environments that were built, or failed to be.", "result")
+CARDS_QUARANTINED = daemon("quarantined_cards", G, "Cards that no worker is started on.")
 PATCHED_BUILDS = daemon("patched_builds_total", C, "Patched builds that were made, or failed to be.", "result")
 
 PHASE = worker("worker_phase", G, "1 for the phase that the worker is in, 0 for the others.", "phase")
@@ -88,7 +102,11 @@ SHIM_LOSSES = worker("worker_shim_losses_total", C, "Times that the worker's shi
 PROBE_RESULTS = worker("probe_results_total", C, "Answers of probes.", "stage", "kind", "verdict")
 PROBE_DURATION = worker("probe_duration_seconds", G, "Time that the newest ask of a probe took.", "stage", "kind")
 PROBE_SUCCESS = worker(
-    "probe_last_success_timestamp_seconds", G, "When a probe last succeeded; 0 before that.", "stage", "kind"
+    "probe_last_success_timestamp_seconds",
+    G,
+    "When a probe of another stage than correctness last succeeded; 0 before that.",
+    "stage",
+    "kind",
 )
 PROBE_PERIOD = worker("probe_period_seconds", G, "Time between two asks, as configured.", "stage", "kind")
 FRONT_UP = worker("front_up", G, "1 when the worker's front answered the newest question.")
@@ -109,17 +127,54 @@ PATCH_NEVER = worker(
     "patch_never_engaged", G, "1 for a patch that tells and was not reached by any request so far.", "patch", "role"
 )
 
+PROBE_STANDING = worker(
+    "probe_standing",
+    G,
+    "1 for how the probe stands; the other words have no series.",
+    "stage",
+    "kind",
+    "standing",
+    "action",
+)
+PROBE_CONCLUSIVE = worker(
+    "probe_last_conclusive_timestamp_seconds",
+    G,
+    "When a correctness probe last got a yes or a no; 0 before that.",
+    "stage",
+    "kind",
+)
+PROBE_TOKENS = worker("probe_tokens_total", C, "Prompt and completion tokens that a correctness probe took.", "kind")
+PROBE_SHARE = worker("probe_cost_share", G, "Share of users' tokens that correctness probes may take, as configured.")
+PROBE_FLOOR = worker(
+    "probe_cost_floor_tokens", G, "Tokens an hour that correctness probes may take in any case, as configured."
+)
+JUDGE_STEP = worker("judge_step", G, "1 for the highest step of the present episode, 0 for the others.", "step")
+JUDGE_ACTIONS = worker("judge_actions_total", C, "Steps that the judge took.", "step")
+ROLLED_BACK = worker("worker_rolled_back", G, "1 while the worker is started with an older build than is configured.")
+INCIDENTS = worker("incidents_total", C, "Incidents that were opened, by the first cause that was seen.", "cause")
+INCIDENT_OPEN = worker("incident_open", G, "1 while an incident of the worker goes on.")
+PATCHES_QUARANTINED = worker("quarantined_patches", G, "Patches that the worker is started without, by quarantine.")
+BISECTING = worker("bisection_running", G, "1 while it is looked for the patch to blame.")
+BISECTION_RUNS = worker("bisection_runs_total", C, "Trials of sets of patches on a scratch worker.")
+GOLDEN_AT = worker(
+    "golden_recorded_timestamp_seconds", G, "When the golden of the running build was recorded; 0 where there is none."
+)
+
 DAEMON_FAMILIES = (
     BUILD_INFO, UP, CONFIG_OK, CONFIG_AT, JOURNAL_EVENTS, STORE_ERRORS, SINK_ERRORS, LOOP_LAG, CARD_TOTAL, CARD_FREE,
-    FRONT_RESTARTS, PIN_BUILDS, PATCHED_BUILDS,
+    FRONT_RESTARTS, PIN_BUILDS, PATCHED_BUILDS, CARDS_QUARANTINED,
 )  # fmt: skip
 FRONT_FAMILIES = (
     FRONT_UP, FRONT_OPEN, FRONT_IN_FLIGHT, FRONT_UNANSWERED, FRONT_HELD, FRONT_ANSWERED, FRONT_REFUSED, FRONT_OLDEST,
 )  # fmt: skip
 PATCH_FAMILIES = (PATCH_VERDICT, PATCHES_LOST, ATTESTED, PATCH_HITS, PATCH_NEVER)
+CORRECTNESS_FAMILIES = (
+    PROBE_STANDING, PROBE_CONCLUSIVE, PROBE_TOKENS, PROBE_SHARE, PROBE_FLOOR, JUDGE_STEP, JUDGE_ACTIONS, ROLLED_BACK,
+    INCIDENTS, INCIDENT_OPEN, PATCHES_QUARANTINED, BISECTING, BISECTION_RUNS, GOLDEN_AT,
+)  # fmt: skip
 WORKER_FAMILIES = (
     PHASE, PHASE_SINCE, WANTED, READY, INCARNATION, RESTARTS, EXITS, BUDGET, START, SHIM_LOSSES, PROBE_RESULTS,
-    PROBE_DURATION, PROBE_SUCCESS, PROBE_PERIOD, *PATCH_FAMILIES, *FRONT_FAMILIES,
+    PROBE_DURATION, PROBE_SUCCESS, PROBE_PERIOD, *PATCH_FAMILIES, *CORRECTNESS_FAMILIES, *FRONT_FAMILIES,
 )  # fmt: skip
 FAMILIES = (*DAEMON_FAMILIES, *WORKER_FAMILIES)
 """In the order of the page. A worker whose front is off has no front series."""

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from genesisd.clock import Clock
+from genesisd.probes.model import Stage
 from genesisd.supervisor.model import Phase, WorkerState
 from genesisd.supervisor.ports import FrontStats
 from genesisd.supervisor.spec import WorkerSpec, probes_of
 from genesisd.telemetry import names
+from genesisd.telemetry.correctness_metrics import CorrectnessMetrics
 from genesisd.telemetry.families import Family, Histogram, Kind, Series
 from genesisd.telemetry.names import one_of
 from genesisd.telemetry.patch_metrics import PatchMetrics
@@ -42,6 +44,7 @@ class WorkerMetrics:
         for cause in names.EXIT_CAUSES:
             self._set(names.EXITS, 0, cause)
         self.patches = PatchMetrics(self.series)
+        self.correctness = CorrectnessMetrics(self.series)
 
     def _add(self, family: Family) -> None:
         make = Histogram if family.kind is Kind.HISTOGRAM else Series
@@ -59,11 +62,13 @@ class WorkerMetrics:
         probes = {(stage, probe.kind): probe.period for stage in names.STAGES for probe in getattr(asked, stage)}
         self._forget_probes(probes)
         for (stage, kind), period in probes.items():
+            judged = stage == Stage.CORRECTNESS
             self._set(names.PROBE_PERIOD, period, stage, kind)
-            for family in (names.PROBE_DURATION, names.PROBE_SUCCESS):
+            for family in (names.PROBE_DURATION,) if judged else (names.PROBE_DURATION, names.PROBE_SUCCESS):
                 self.series[family].inc(stage, kind, by=0)
-            for verdict in names.VERDICTS:
+            for verdict in (*names.VERDICTS, names.SKIPPED) if judged else names.VERDICTS:
                 self.series[names.PROBE_RESULTS].inc(stage, kind, verdict, by=0)
+        self.correctness.configure(asked)
 
     def _configure_front(self, spec: WorkerSpec) -> None:
         for family in names.FRONT_FAMILIES:
@@ -128,7 +133,7 @@ class WorkerMetrics:
             case "probe_result":
                 self._probed(fields, wall)
             case _:
-                pass
+                self.correctness.event(kind, fields, wall)
 
     def _started(self, seconds: float | None) -> None:
         start = self.series[names.START]
@@ -138,9 +143,9 @@ class WorkerMetrics:
     def _probed(self, fields: Mapping[str, Any], wall: float) -> None:
         stage = one_of(fields.get("stage"), names.STAGES)
         kind = one_of(fields.get("kind"), names.PROBE_KINDS)
-        verdict = one_of(fields.get("verdict"), names.VERDICTS)
+        verdict = one_of(fields.get("verdict"), (*names.VERDICTS, names.SKIPPED))
         self.series[names.PROBE_RESULTS].inc(stage, kind, verdict)
         if (seconds := seconds_of(fields.get("seconds"))) is not None:
             self._set(names.PROBE_DURATION, seconds, stage, kind)
-        if verdict == "success":
+        if verdict == "success" and stage != Stage.CORRECTNESS:
             self._set(names.PROBE_SUCCESS, round(wall, 3), stage, kind)

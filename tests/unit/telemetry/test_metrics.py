@@ -270,7 +270,9 @@ def test_the_documentation_lists_every_label_value():
     """Whoever writes a query looks there."""
     text = DOCS.read_text()
     patched = (names.PATCH_VERDICTS, names.PATCH_ROLES, names.ATTESTED_STATES, names.BUILD_RESULTS)
-    for values in (names.PHASES, names.PROBE_KINDS, names.EXIT_CAUSES, names.RESTART_CAUSES, names.EVENTS, *patched):
+    judged = (names.STANDINGS, names.ACTIONS, names.INCIDENT_CAUSES, names.JUDGE_STEPS, names.STAGES)
+    plain = (names.PHASES, names.PROBE_KINDS, names.EXIT_CAUSES, names.RESTART_CAUSES, names.EVENTS)
+    for values in (*plain, *patched, *judged):
         assert ", ".join(f"`{one}`" for one in values) in text
 
 
