@@ -70,15 +70,11 @@ def _reached(names: Iterable[str], needs: Mapping[str, frozenset[str]]) -> froze
 
 
 def _needs_first(patches: Sequence[str], needs: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """``patches`` in their order, but none before what it needs; those that need one another stay together."""
+    """``patches`` in their order, but none before what it needs, unless they need one another."""
+    below = {name: _reached({name}, needs) for name in patches}
     placed: dict[str, None] = {}
-
-    def place(name: str, above: frozenset[str]) -> None:
-        for need in sorted(needs[name] - above, key=patches.index):
-            if need not in placed:
-                place(need, above | {name})
-        placed.setdefault(name)
-
     for name in patches:
-        place(name, frozenset())
+        # What is needed reaches less far than what needs it; those that need one another reach equally far.
+        for need in sorted(below[name], key=lambda one: (len(below[one]), patches.index(one))):
+            placed.setdefault(need)
     return tuple(placed)

@@ -100,6 +100,13 @@ def test_patches_that_need_one_another_go_together():
     assert found.patches == {"p2", "p4"}
 
 
+def test_what_patches_need_that_need_one_another_is_told_apart_from_them():
+    """It stands below them both, wherever it is listed."""
+    constraints = Constraints(requires={"p1": sets("p3", "p6"), "p3": sets("p1")})
+    found = Bench(ids(8), lambda one: "p6" in one, constraints).find(budget=7)
+    assert found == Guilty((Culprit("p6", sets("p6"), sets("p1", "p3")),), sets("p2", "p4", "p5", "p7", "p8"))
+
+
 def test_two_culprits_are_both_found():
     """The rest of the first fails still."""
     found = Bench(ids(9), lambda one: bool(one & {"p2", "p8"})).find()
