@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 
-from hypothesis import event, given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from genesisd.bisect.model import Constraints, Guilty, Inconclusive, NotReproduced, PinFails
@@ -52,6 +52,7 @@ def standing(rules: Constraints) -> list[Set]:
     return [one for one in every if stands(one, PATCHES, rules)]
 
 
+@settings(deadline=None)
 @given(st.data(), constraints(), st.sampled_from(sorted(CRIMES)))
 def test_what_is_left_out_is_right(data, rules, sort):
     """The rest passes, nothing of it could be kept beside it, and nobody else falls."""
@@ -74,6 +75,7 @@ def test_what_is_left_out_is_right(data, rules, sort):
         assert not found.rest < larger or crime(larger), "more could have stayed"
 
 
+@settings(deadline=None)
 @given(st.data(), constraints(), st.sampled_from(sorted(CRIMES)))
 def test_each_culprit_is_shown_with_a_smallest_failing_set(data, rules, sort):
     """All sets within it that can stand pass."""
@@ -86,6 +88,7 @@ def test_each_culprit_is_shown_with_a_smallest_failing_set(data, rules, sort):
         assert not any(crime(less) for less in standing(rules) if less < one.failing | floor)
 
 
+@settings(deadline=None)
 @given(constraints(), st.sampled_from(PATCHES))
 def test_a_single_culprit_falls_alone_with_what_needs_it(rules, guilty):
     """Never an innocent one that was only near, and within the stated runs: 2 + 3 + 2 for eight."""
@@ -95,6 +98,7 @@ def test_a_single_culprit_falls_alone_with_what_needs_it(rules, guilty):
     assert len(bench.runs) <= 7
 
 
+@settings(deadline=None)
 @given(
     st.data(),
     constraints(),

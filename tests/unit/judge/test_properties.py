@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genesisd.judge.codec import from_json, rebase, to_json
@@ -103,6 +103,7 @@ class Watch:
             assert max(map(height, limits)) >= height(step), "further than any complaint allows"
 
 
+@settings(deadline=None)
 @given(st.lists(happening(), max_size=60))
 def test_nothing_loops_and_nothing_is_overdrawn(happenings):
     """Steps rise within an episode, the budget holds, stale lives are left alone, a state survives the disk."""
