@@ -9,6 +9,9 @@ import signal
 from genesisd.identity import open_exactly, signal_exactly
 from genesisd.process_ref import ProcessRef
 
+_DEAD_WITHIN = 5.0
+"""Seconds in which what was killed is dead, and can be reaped."""
+
 
 async def ended(identity: ProcessRef, within: float) -> bool:
     """Whether the process ended within so many seconds; a child that did is reaped."""
@@ -18,7 +21,8 @@ async def ended(identity: ProcessRef, within: float) -> bool:
         gone = asyncio.Event()
         loop.add_reader(pidfd, gone.set)
         try:
-            await asyncio.wait_for(gone.wait(), within)
+            async with asyncio.timeout(within):
+                await gone.wait()
         except TimeoutError:
             return False
         finally:
@@ -32,7 +36,7 @@ async def await_end(identity: ProcessRef, within: float) -> None:
     """Wait for the process to end; kill it after so many seconds."""
     if not await ended(identity, within):
         signal_exactly(identity, signal.SIGKILL)
-        await ended(identity, within)
+        await ended(identity, _DEAD_WITHIN)
 
 
 def reap(pid: int) -> None:

@@ -86,7 +86,8 @@ class FrontProcess:
         _tell(self._options.ready_fd, {"ready": True})
         while not self._leaving.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._leaving.wait(), _TICK)
+                async with asyncio.timeout(_TICK):
+                    await self._leaving.wait()
             self._board.tick(loop.time())
             if not self._leaving.is_set() and not await self._reach.look():
                 self.leave(self._options.drain)

@@ -91,7 +91,8 @@ async def start(seat: Seat, settings: Settings) -> None:
     finally:
         os.close(writing)
     try:
-        line = await asyncio.wait_for(_first_line(reading), READY_WITHIN)
+        async with asyncio.timeout(READY_WITHIN):
+            line = await _first_line(reading)
     except asyncio.CancelledError:
         await _end_child(pid, 0.0)
         raise

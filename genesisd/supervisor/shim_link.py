@@ -78,7 +78,8 @@ class ShimLink(asyncio.Protocol):
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         self._transport.write(json.dumps({"v": VERSION, "id": number, "op": operation, **fields}).encode() + b"\n")
         try:
-            message: Message = await asyncio.wait_for(answer, timeout)
+            async with asyncio.timeout(timeout):
+                message: Message = await answer
         except TimeoutError:
             raise ShimGoneError(f"the shim did not answer '{operation}' within {timeout:g} s") from None
         finally:

@@ -153,7 +153,8 @@ async def _end(child: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         child.send_signal(signal.SIGINT)
     try:
-        await asyncio.wait_for(child.wait(), END_SECONDS)
+        async with asyncio.timeout(END_SECONDS):
+            await child.wait()
     except TimeoutError:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)

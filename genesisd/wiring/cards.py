@@ -83,7 +83,8 @@ class NvmlLedger:
         if self._pending is None or self._pending.done():
             self._pending = self._begin()
         try:
-            return await asyncio.wait_for(asyncio.shield(self._pending), self._seconds)
+            async with asyncio.timeout(self._seconds):
+                return await asyncio.shield(self._pending)
         except TimeoutError:
             raise _silent(TimeoutError(f"no answer in {self._seconds:g} s")) from None
 

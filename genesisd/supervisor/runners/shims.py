@@ -63,7 +63,10 @@ class ShimStarter:
         word = await _first_word(reader)
         if word is not None and word.startswith(b"ready"):
             return True
-        status = await asyncio.wait_for(ended, START_SECONDS) if word == b"" else None
+        status = None
+        if word == b"":
+            async with asyncio.timeout(START_SECONDS):
+                status = await ended
         if status == EXIT_LOCKED:
             return False
         raise SpawnError(
