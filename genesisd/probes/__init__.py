@@ -10,13 +10,18 @@ import aiohttp
 from genesisd.probes.kinds.attestation import Attested
 from genesisd.probes.kinds.degeneration import Degeneration
 from genesisd.probes.kinds.generation import Generation
+from genesisd.probes.kinds.golden import GoldenAnswers
 from genesisd.probes.kinds.http import Http
+from genesisd.probes.kinds.keep_alive import KeepAlive
+from genesisd.probes.kinds.logprob_drift import LogprobDrift
 from genesisd.probes.kinds.needle import NeedleLadder
 from genesisd.probes.kinds.port_owner import PortOwner
+from genesisd.probes.kinds.prefix_cache import PrefixCache
 from genesisd.probes.kinds.process import Process
 from genesisd.probes.kinds.progress import Progress
 from genesisd.probes.kinds.reasoning import Reasoning
 from genesisd.probes.kinds.structured_output import StructuredOutput
+from genesisd.probes.kinds.tokenizer import Tokenizer
 from genesisd.probes.kinds.tool_calls import ToolCalls
 from genesisd.probes.ports import Probe
 
@@ -27,6 +32,11 @@ PROBES: Mapping[str, Callable[[Any, aiohttp.ClientSession], Probe]] = {
     "generation": Generation,
     "progress": Progress,
     "attestation": Attested,
+    "tokenizer": Tokenizer,
+    "keep-alive": KeepAlive,
+    "prefix-cache": PrefixCache,
+    "logprob-drift": LogprobDrift,
+    "golden": GoldenAnswers,
     "tool-calls": ToolCalls,
     "structured-output": StructuredOutput,
     "reasoning": Reasoning,
