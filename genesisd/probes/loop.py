@@ -1,25 +1,22 @@
-"""All probes of one life: startup until it passes, then readiness and liveness side by side."""
+"""All probes of one life: startup until it passes, then readiness and liveness side by side, then the rounds."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import aiohttp
 
 from genesisd.clock import Clock, SystemClock
-from genesisd.probes import PROBES, vitals
-from genesisd.probes.model import Outcome, Stage, Verdict, unknown
+from genesisd.probes import PROBES, by_deadline, vitals
+from genesisd.probes.model import Outcome, Stage, Verdict
 from genesisd.probes.ports import Listener, Probe, Target
+from genesisd.probes.rounds import Rounds
+from genesisd.probes.seat import Seat, Standing
 from genesisd.probes.spec import ProbeBase, ProbeSpec, ProbesSpec
 from genesisd.probes.threshold import Threshold
-
-_VITALS_PERIOD = 1.0
-"""Seconds between two looks at a starting tree."""
-_LATE = 10.0
-"""Seconds in which a probe must say what its missed deadline means."""
 
 
 @dataclass(slots=True)
@@ -32,6 +29,12 @@ class Asked:
     probe: Probe
     standing: Threshold
     summary: str = ""
+    skipped: bool = False
+
+    @property
+    def passes(self) -> bool | None:
+        """The standing; what the worker lacks does not stand in its way."""
+        return True if self.skipped else self.standing.good
 
 
 @dataclass(slots=True)
@@ -39,6 +42,7 @@ class Watch:
     """Asks about one life until it is closed or its liveness has failed.
 
     ``errors`` counts probes that raised: a fault of ours, told as unknown and never as the worker's failure.
+    The caller says in ``spec.correctness`` what is asked in rounds; None is nothing here.
     """
 
     target: Target
@@ -51,6 +55,12 @@ class Watch:
     errors: int = 0
     _task: asyncio.Task[None] | None = None
     _ready: bool | None = None
+    _rounds: Rounds = field(init=False)
+
+    def __post_init__(self) -> None:
+        seats = [Seat(spec.kind, spec, PROBES[spec.kind](spec, self.session)) for spec in self.spec.correctness or ()]
+        cost = self.spec.cost
+        self._rounds = Rounds(self.target, seats, self.listener, self.session, self.clock, cost, self._fault)
 
     def start(self) -> None:
         """Begin asking; needs a running event loop."""
@@ -62,8 +72,23 @@ class Watch:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
+        self._rounds.end()
+
+    async def run_now(self, kind: str) -> Outcome:
+        """Ask a correctness probe next, for an operator; its answer counts. Raises ConflictError."""
+        return await self._rounds.run_now(kind)
+
+    def standings(self) -> tuple[Standing, ...]:
+        """How each correctness probe stands."""
+        return self._rounds.standings()
 
     async def _run(self) -> None:
+        rounds = [asyncio.create_task(self._rounds.run())] if self._rounds.seats else []
+        if self.proven:
+            self._rounds.begin(spread=True)
+        await self._run_all(self._rounds.seats, [*rounds, asyncio.create_task(self._run_stages())])
+
+    async def _run_stages(self) -> None:
         if not self.proven:
             await self._until_started()
             self.listener.startup_passed()
@@ -72,15 +97,20 @@ class Watch:
         tasks += [asyncio.create_task(self._repeat(one, alive)) for one in alive]
         if not ready:
             self._tell_readiness(True, "no readiness probe is configured")
+        if not tasks:
+            await asyncio.Event().wait()  # the rounds end with the stages, and here nothing can end them but the close
         await self._run_all([*ready, *alive], tasks)
 
     async def _until_started(self) -> None:
         probes = self._make(Stage.STARTUP, self.spec.startup)
         asking = [asyncio.create_task(self._repeat(one, probes)) for one in probes]
-        await self._run_all(probes, [asyncio.create_task(self._watch_vitals())] if asking else [], asking)
+        await self._run_all(probes, [asyncio.create_task(self._follow())] if asking else [], asking)
+
+    async def _follow(self) -> None:
+        await vitals.follow(self.target, self.clock, self.listener.progressed, self._fault)
 
     async def _run_all(
-        self, probes: Sequence[Asked], tasks: list[asyncio.Task[None]], finite: Sequence[asyncio.Task[None]] = ()
+        self, probes: Sequence[Asked | Seat], tasks: list[asyncio.Task[None]], finite: Sequence[asyncio.Task[None]] = ()
     ) -> None:
         """Until a task of ``tasks`` ends or all of ``finite`` have, then end the others and close the probes."""
         every = [*tasks, *finite]
@@ -105,7 +135,7 @@ class Watch:
         while True:
             outcome = await self._ask(one)
             one.standing = one.standing.after(outcome.verdict, one.spec.failures, one.spec.successes)
-            one.summary = outcome.summary
+            one.summary, one.skipped = outcome.summary, outcome.verdict is Verdict.SKIPPED
             self.listener.result(one.stage, one.kind, outcome)
             if self._settled(one, siblings, outcome):
                 return
@@ -114,7 +144,7 @@ class Watch:
     def _settled(self, one: Asked, siblings: Sequence[Asked], outcome: Outcome) -> bool:
         match one.stage:
             case Stage.STARTUP:
-                return one.standing.good is True
+                return one.passes is True
             case Stage.READINESS:
                 self._weigh_readiness(siblings)
                 return False
@@ -127,51 +157,24 @@ class Watch:
                 return False  # the rounds ask these
 
     def _weigh_readiness(self, probes: Sequence[Asked]) -> None:
-        bad = next((one for one in probes if one.standing.good is False), None)
+        bad = next((one for one in probes if one.passes is False), None)
         if bad:
             self._tell_readiness(False, f"{bad.kind}: {bad.summary}")
-        elif all(one.standing.good for one in probes):
+        elif all(one.passes for one in probes):
             self._tell_readiness(True, "; ".join(f"{one.kind}: {one.summary}" for one in probes))
 
     def _tell_readiness(self, ok: bool, summary: str) -> None:
         if ok is not self._ready:
             self._ready = ok
+            if ok:
+                self._rounds.begin()
             self.listener.readiness(ok, summary)
 
     async def _ask(self, one: Asked) -> Outcome:
-        begun = self.clock.monotonic()
-        try:
-            outcome = await self._by_deadline(one)
-        except Exception as error:  # noqa: BLE001 - whatever a probe raises, the worker is not to blame
-            self.errors += 1
-            outcome = unknown(f"the probe itself failed: {type(error).__name__}: {error}", error=repr(error))
-        return replace(outcome, seconds=self.clock.monotonic() - begun)
+        return await by_deadline.ask(one.probe, self.target, one.spec.timeout, self.clock, self._fault)
 
-    async def _by_deadline(self, one: Asked) -> Outcome:
-        try:
-            async with asyncio.timeout(one.spec.timeout) as deadline:
-                return await one.probe.ask(self.target, self.clock.monotonic())
-        except TimeoutError:
-            if not deadline.expired():
-                raise  # the probe's own timeout went astray
-        async with asyncio.timeout(_LATE):
-            return await one.probe.late(self.target, self.clock.monotonic())
-
-    async def _watch_vitals(self) -> None:
-        before: vitals.Vitals | None = None
-        while True:
-            now = self._vitals()
-            if before and now and vitals.progressed(before, now):
-                self.listener.progressed()
-            before = now
-            await asyncio.sleep(_VITALS_PERIOD)
-
-    def _vitals(self) -> vitals.Vitals | None:
-        try:
-            return vitals.take(self.target.members(), self.target.log_path, self.clock.monotonic())
-        except Exception:  # noqa: BLE001 - a start must not lose its probes because nobody could list the tree
-            self.errors += 1
-            return None
+    def _fault(self) -> None:
+        self.errors += 1
 
 
 async def _first_or_all(tasks: Sequence[asyncio.Task[None]], finite: Sequence[asyncio.Task[None]]) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from genesisd.clock import Clock
 from genesisd.probes import procfs
+from genesisd.probes.ports import Target
+
+_PERIOD = 1.0
+"""Seconds between two looks at a starting tree."""
 
 _CPU_SHARE = 0.05
 """Share of a core that counts as work: an idle tree polls and uses a little as well."""
@@ -44,3 +50,22 @@ def _mark(log: Path | None) -> tuple[int, int] | None:
     except OSError:
         return None
     return (found.st_ino, found.st_size) if found else None
+
+
+async def follow(target: Target, clock: Clock, moved: Callable[[], None], fault: Callable[[], None]) -> None:
+    """Look for ever, and call ``moved`` for each look that finds progress, ``fault`` for each that fails."""
+    before: Vitals | None = None
+    while True:
+        now = _look(target, clock, fault)
+        if before and now and progressed(before, now):
+            moved()
+        before = now
+        await asyncio.sleep(_PERIOD)
+
+
+def _look(target: Target, clock: Clock, fault: Callable[[], None]) -> Vitals | None:
+    try:
+        return take(target.members(), target.log_path, clock.monotonic())
+    except Exception:  # noqa: BLE001 - a start must not lose its probes because nobody could list the tree
+        fault()
+        return None
