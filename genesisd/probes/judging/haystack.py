@@ -13,6 +13,7 @@ ROOM = ANSWER + 128
 """Tokens of the context that the text leaves free, for the answer and for what the chat template adds."""
 GUESS = 3.0
 """Characters a token, where the engine does not say how it counts."""
+_FEWEST, _MOST = 0.5, 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +38,8 @@ class Haystack:
 def fitting(steps: tuple[int, ...], max_model_len: int | None) -> list[int]:
     """Steps that the context has room for, from the shortest; all of them where its length is not known."""
     return sorted(step for step in set(steps) if max_model_len is None or step + ROOM <= max_model_len)
+
+
+def believable(per_token: float) -> float:
+    """Characters a token as texts have them: an engine that miscounts must not be sent a text of megabytes."""
+    return min(max(per_token, _FEWEST), _MOST)

@@ -15,7 +15,7 @@ from genesisd.probes.answered import Answered
 from genesisd.probes.asking import NoAnswerError
 from genesisd.probes.casebook import Needle
 from genesisd.probes.casework import Casework, Finding
-from genesisd.probes.judging.haystack import ANSWER, GUESS, Haystack, fitting
+from genesisd.probes.judging.haystack import ANSWER, GUESS, Haystack, believable, fitting
 from genesisd.probes.model import Outcome, skipped
 from genesisd.probes.ports import Target
 from genesisd.probes.spec import NeedleProbe
@@ -83,10 +83,10 @@ class NeedleLadder:
                 ids = await self._work.asking.tokenize(target, sample)
             except NoAnswerError:
                 ids = ()
-            self._per_token = len(sample) / len(ids) if ids else GUESS
+            self._per_token = believable(len(sample) / len(ids)) if ids else GUESS
         return self._per_token
 
     def _count(self, said: Answered, text: str) -> None:
         """The template's own tokens count as text, so that the next text is rather too short than too long."""
         if said.prompt_tokens:
-            self._per_token = len(text) / said.prompt_tokens
+            self._per_token = believable(len(text) / said.prompt_tokens)
