@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from genesisd.judge.codec import from_json, rebase, to_json
+from genesisd.judge.codec import from_json, to_json
 from genesisd.judge.ladder import height
 from genesisd.judge.model import (
     BecameReady,
@@ -139,28 +139,3 @@ def test_a_fault_that_nothing_cures_comes_to_rest(limit, means):
     assert len(done) == len(set(done))
     assert (done[-1:] == [Hold]) == (limit is Step.BISECT)
     assert next_at(state, JudgePolicy()) is None
-
-
-FULL = decide(JudgeState(3, 10.0), TurnedBad(11, 3, "golden", Step.BISECT, "no"), POLICY, Means())[0]
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"step": "sideways"}', '{"complaints": {"a": 1}}'])
-def test_what_was_never_written_is_refused(text):
-    """A broken row is told, not guessed at."""
-    with pytest.raises(ValueError, match="valid"):
-        from_json(text)
-
-
-def test_an_older_row_has_defaults():
-    """A field that is added later needs no migration."""
-    assert from_json("{}") == JudgeState()
-
-
-def test_a_state_is_carried_over_a_reboot():
-    """Its times move onto the new clock; the life that it spoke of is over."""
-    moved = rebase(FULL, lambda at: at - 1000)
-    assert moved.ready_at is None
-    assert moved.cured_at is None
-    assert moved.taken == ((-989.0, "restart"),)
-    assert moved.complaints["golden"].at == -989
-    assert rebase(JudgeState(3, 10.0, cured_at=12.0), float).cured_at is None
