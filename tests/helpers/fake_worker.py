@@ -1,13 +1,14 @@
-"""A tiny misbehaving stand-in for ``vllm serve``: its process shape, its endpoints, and faults by flag.
+"""A tiny misbehaving stand-in for ``vllm serve``: its process shape, its endpoints, its answers, and faults by flag.
 
     python tests/helpers/fake_worker.py --port 8000 --workers 2 --control /tmp/faults.json
+    python tests/helpers/fake_worker.py --port 8000 --demo --enable-auto-tool-choice --tool-call-parser hermes
 
 API server (leader) -> {resource_tracker, EngineCore -> Workers}; generation really passes through EngineCore and
 every Worker. ``--control`` names a JSON file that is read again for each request: see ``fakevllm/control.py``.
+With ``--demo`` it answers as the demo model does on the real server; without, every generation says ``--answer``.
 ``--bare`` is the leader alone (the engine is a thread), ``--no-server`` leaves even the port out.
 """
 
-import argparse
 import contextlib
 import os
 import signal
@@ -15,73 +16,24 @@ import socket
 import sys
 import threading
 import time
+from typing import Any
 
 from fakevllm.api import VERSION, Api
 from fakevllm.control import Control
 from fakevllm.engine import Engine
+from fakevllm.flags import parse
+from fakevllm.leaks import leak_memory
 from fakevllm.link import Link
 from fakevllm.server import serve
-from fakevllm.tree import boot, log, start_engine, start_tracker
+from fakevllm.tree import boot, draft_length, log, start_engine, start_tracker
 
 WATCHED = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGUSR1}
-WORDS = "one two three four five six seven eight"
-
-
-def parse(argv: list[str]) -> argparse.Namespace:
-    """The flags; vLLM's own that supervisors add are accepted, unknown ones end in status 2 as with vLLM."""
-    p = argparse.ArgumentParser(prog="vllm", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("words", nargs="*", help="'serve MODEL', ignored")
-    p.add_argument("--host", default="127.0.0.1")
-    p.add_argument("--port", type=int, default=0, help="0: a free one, printed as 'running on http://...'")
-    p.add_argument("--reuse-port", action="store_true", help="SO_REUSEPORT: a second owner may share the port")
-    p.add_argument("--served-model-name", default="tiny")
-    p.add_argument("--max-model-len", type=int, default=1024)
-    p.add_argument("--max-num-seqs", type=int, default=256)
-    p.add_argument("--answer", default=WORDS, help="the words that every generation says")
-    p.add_argument("--control", help="JSON file of faults, read again for each request")
-    tree = p.add_argument_group("shape")
-    tree.add_argument("--workers", type=int, default=1)
-    tree.add_argument("--setsid-workers", action="store_true", help="workers leave the leader's session")
-    tree.add_argument("--double-fork-worker", action="store_true", help="one more worker, reparented away")
-    tree.add_argument("--clinging-workers", action="store_true", help="workers outlive EngineCore")
-    tree.add_argument("--bare", action="store_true", help="the leader alone; the engine is a thread")
-    tree.add_argument("--no-server", action="store_true", help="no port, no engine: wait for a signal")
-    tree.add_argument("--shm", type=int, default=0, metavar="N", help="N psm_ and sem.mp- files, tracker removes them")
-    life = p.add_argument_group("life")
-    life.add_argument("--boot-seconds", type=float, default=0.0)
-    life.add_argument("--boot-log-every", type=float, default=0.0, metavar="S")
-    life.add_argument("--boot-burn", action="store_true", help="use CPU time while booting")
-    life.add_argument("--hang-at-boot", action="store_true")
-    life.add_argument("--boot-error", metavar="TEXT", help="log TEXT after boot-seconds and end with --exit-code")
-    life.add_argument("--die-after", type=float, metavar="S", help="end with --exit-code S seconds after exec")
-    life.add_argument("--die-signal", type=int, metavar="N", help="--die-after ends by this signal instead")
-    life.add_argument("--exit-code", type=int, default=1)
-    life.add_argument("--ignore-term", action="store_true")
-    life.add_argument("--term-delay", "--shutdown-timeout", type=float, default=0.0, metavar="S",
-                      help="SIGTERM waits this long for requests in flight")  # fmt: skip
-    life.add_argument("--linger", type=float, default=0.0, metavar="S", help="SIGTERM takes this long in any case")
-    life.add_argument("--on-engine-death", choices=["exit", "503", "200"], default="exit",
-                      help="exit 0 as vLLM does, or stay and give this /health status")  # fmt: skip
-    life.add_argument("--die-on-engine-death", dest="on_engine_death", action="store_const", const="exit")
-    faults = p.add_argument_group("faults")
-    faults.add_argument("--vram-ledger", metavar="DIR", help="each worker holds a locked entry here")
-    faults.add_argument("--vram-bytes", type=int, default=1 << 30)
-    faults.add_argument("--gpus", type=lambda text: [int(one) for one in text.split(",")], default=[0], metavar="0,1")
-    faults.add_argument("--stuck-counters", action="store_true", help="token counters never move")
-    faults.add_argument("--prefill-blocks", type=float, default=0.0, metavar="S",
-                        help="a prompt of --prefill-min-tokens prefills for S seconds, moving only the KV gauge")  # fmt: skip
-    faults.add_argument("--prefill-min-tokens", type=int, default=32)
-    faults.add_argument("--token-delay", type=float, default=0.0, metavar="S")
-    faults.add_argument("--log-flood", type=int, default=0, metavar="BYTES", help="write this much log once ready")
-    faults.add_argument("--no-load-tracking", dest="load_tracking", action="store_false", help="/load says 0")
-    faults.add_argument("--enable-server-load-tracking", dest="load_tracking", action="store_true")
-    return p.parse_args(argv)
 
 
 class Leader:
     """The API server's life: boot, serve, drain, end. ``run`` is its exit status."""
 
-    def __init__(self, args: argparse.Namespace) -> None:
+    def __init__(self, args: Any) -> None:
         self.args = args
         self.born = time.monotonic()
         self.engine_pid = 0
@@ -122,12 +74,14 @@ class Leader:
         control = Control(args.control, **({"freeze_counters": True} if args.stuck_counters else {}))
         ready = threading.Event()
         link = Link(ours, ready.set, self._on_engine_death)
+        if args.control:
+            threading.Thread(target=leak_memory, args=(control,), daemon=True).start()
         self.api = Api(args, control, link)
         threading.Thread(target=self._serve, args=(ready,), daemon=True).start()
 
     def _thread_engine(self, theirs: socket.socket) -> None:
         boot(self.args, "EngineCore")
-        Engine(theirs, [], self.args.max_num_seqs, quit_on_eof=True).run()
+        Engine(theirs, [], self.args.max_num_seqs, quit_on_eof=True, speculates=draft_length(self.args)).run()
 
     def _serve(self, ready: threading.Event) -> None:
         assert self.listener
@@ -223,7 +177,7 @@ class Leader:
 
 def main() -> None:
     """Live, then leave at once: daemon threads must not delay the end."""
-    leader = Leader(parse(sys.argv[1:]))
+    leader = Leader(parse(sys.argv[1:], __doc__))
     try:
         code = leader.run()
     except OSError as error:

@@ -1,18 +1,18 @@
 """The endpoints of ``vllm serve``, with their faults."""
 
 import itertools
-import queue
 import threading
 import time
 from typing import Any
 
 from fakevllm.control import Control
-from fakevllm.link import DEAD, Link
-from fakevllm.metrics import COUNTED, render
+from fakevllm.generation import Generation
+from fakevllm.link import Link
+from fakevllm.metrics import FROZEN, render
+from fakevllm.prefix import PrefixCache
 from fakevllm.server import Exchange
 
 VERSION = "0.32.0"
-_IDS = itertools.count(1)
 
 
 class Api:
@@ -22,7 +22,11 @@ class Api:
         self.args, self.control, self.link = args, control, link
         self.in_flight = 0
         self._lock = threading.Lock()
+        self.cache = PrefixCache(args.prefix_caching)
+        self.turns = itertools.count()
         self._frozen: dict[str, Any] | None = None
+        self._leaking_since: float | None = None
+        self._connection = threading.local()  # a connection has a thread of its own
 
     def handle(self, exchange: Exchange) -> None:
         """Route by path, as vLLM does: unknown paths get 404."""
@@ -35,9 +39,13 @@ class Api:
             "/metrics": self._metrics,
             "/v1/completions": self._generate,
             "/v1/chat/completions": self._generate,
+            "/tokenize": self._tokens,
+            "/detokenize": self._tokens,
         }.get(exchange.path)
         if route is None:
             exchange.answer_json(404, {"detail": "Not Found"})
+        elif self.args.demo and (exchange.method == "POST") != (route in (self._generate, self._tokens)):
+            exchange.answer_json(405, {"detail": "Method Not Allowed"})
         else:
             route(exchange)
 
@@ -54,11 +62,7 @@ class Api:
 
     def _models(self, exchange: Exchange) -> None:
         names = self.control.read()["models"]
-        cards = [
-            {"id": name, "object": "model", "created": int(time.time()), "owned_by": "vllm", "root": name, "parent": None,
-             "max_model_len": self.args.max_model_len}
-            for name in ([self.args.served_model_name] if names is None else names)
-        ]  # fmt: skip
+        cards = [_card(name, self.args) for name in ([self.args.served_model_name] if names is None else names)]
         exchange.answer_json(200, {"object": "list", "data": cards})
 
     def _metrics(self, exchange: Exchange) -> None:
@@ -67,161 +71,58 @@ class Api:
         if faults["metrics"] != 200:
             exchange.answer(faults["metrics"])
             return
-        stats = dict(self.link.stats)
+        stats = self.link.snapshot()
         if not faults["freeze_counters"]:
             self._frozen = None
         else:
             self._frozen = self._frozen or stats
-            stats |= {key: self._frozen[key] for key in COUNTED}
+            stats |= {key: self._frozen[key] for key in FROZEN if key in self._frozen}
         stats |= {key: faults[key] for key in ("running", "waiting", "kv") if faults[key] is not None}
+        stats["kv"] = min(1.0, stats["kv"] + self._leaked(faults["kv_leak"]))
         exchange.answer(200, render(stats, self.args.served_model_name), "text/plain; version=1.0.0; charset=utf-8")
 
     def _generate(self, exchange: Exchange) -> None:
         with self._lock:
             self.in_flight += 1
         try:
-            Generation(self, exchange, exchange.path.endswith("chat/completions")).run()
+            self._generation(exchange, exchange.path.endswith("chat/completions")).run()
         finally:
             with self._lock:
                 self.in_flight -= 1
 
+    def _generation(self, exchange: Exchange, chat: bool) -> Generation:
+        if not self.args.demo:
+            return Generation(self, exchange, chat)
+        from fakevllm.demo import DemoGeneration  # at first use: most fakes never say anything by heart
 
-class Generation:
-    """One completion or chat completion, streamed or not."""
+        return DemoGeneration(self, exchange, chat)
 
-    def __init__(self, api: Api, exchange: Exchange, chat: bool) -> None:
-        self.api, self.exchange, self.chat = api, exchange, chat
-        self.body = exchange.json()
-        self.stream = bool(self.body.get("stream"))
-        self.id = f"{'chatcmpl' if chat else 'cmpl'}-{next(_IDS):08x}"
-        self.prompt_tokens = self._count_prompt()
-        self.sent = 0
+    def _tokens(self, exchange: Exchange) -> None:
+        from fakevllm.tokens import answer
 
-    def run(self) -> None:
-        """Answer, with whatever fault is set right now."""
-        faults = self.api.control.read()
-        model = self.body.get("model")
-        if model is not None and model != self.api.args.served_model_name:
-            self._refuse(404, f"The model `{model}` does not exist.", "NotFoundError")
-            return
-        if not self._wait(faults["latency"]) or not self._wait_while("hang"):
-            return
-        match self.api.control.read()["generate"]:
-            case "error" if self.stream:
-                self.exchange.begin_stream()
-                self._fail_stream("injected error")
-            case "error":
-                self._refuse(500, "injected error", "InternalServerError")
-            case "empty":
-                self.exchange.answer(200, b"")
-            case mode:
-                self._engine(faults, mode)
+        answer(exchange, self.args, self.control.read()["tokenizer"])
 
-    def _count_prompt(self) -> int:
-        if self.chat:
-            return max(1, sum(len(str(one.get("content")).split()) for one in self.body.get("messages", [])))
-        prompt = self.body.get("prompt", "")
-        return max(1, len(prompt if isinstance(prompt, list) else prompt.split()))
+    def other_answer(self, text: str) -> str:
+        """What this connection was to be told before, if it was told something."""
+        before = getattr(self._connection, "text", text)
+        self._connection.text = text
+        return before
 
-    def _engine(self, faults: dict[str, Any], mode: str) -> None:
-        args = self.api.args
-        limit = self.body.get("max_completion_tokens") or self.body.get("max_tokens") or (4096 if self.chat else 16)
-        seconds = args.prefill_blocks if faults["prefill_seconds"] is None else faults["prefill_seconds"]
-        number, box = self.api.link.submit(
-            prompt=self.prompt_tokens,
-            answer=["!"] if mode == "garbage" else args.answer.split(),
-            max_tokens=limit,
-            prefill=seconds if self.prompt_tokens >= args.prefill_min_tokens else 0.0,
-            delay=args.token_delay if faults["token_delay"] is None else faults["token_delay"],
-            endless=bool(self.body.get("ignore_eos")),
-        )
-        finished = False
-        try:
-            finished = self._deliver(box, mode)
-        finally:
-            self.api.link.drop(number, finished)
+    def _leaked(self, rate: float) -> float:
+        if not rate:
+            self._leaking_since = None
+            return 0.0
+        self._leaking_since = self._leaking_since or time.monotonic()
+        return rate * (time.monotonic() - self._leaking_since)
 
-    def _deliver(self, box: "queue.SimpleQueue[Any]", mode: str) -> bool:
-        words: list[str] = []
-        finish = None
-        while finish is None:
-            try:
-                item = box.get(timeout=0.1)
-            except queue.Empty:
-                if self.exchange.gone():
-                    return False
-                continue
-            if item is None:
-                self._engine_died()
-                return True
-            word, finish = item
-            words.append(word)
-            if self.stream:
-                self._chunk(word, None if mode == "no-finish" else finish)
-            if mode == "stall-after-1" and not self._wait_while(mode):
-                return False
-        self._conclude(words, None if mode == "no-finish" else finish)
-        return True
 
-    def _chunk(self, word: str, finish: str | None) -> None:
-        text = word if self.sent == 0 else f" {word}"
-        if self.sent == 0:
-            self.exchange.begin_stream()
-            if self.chat:
-                self.exchange.event(self._frame([self._choice({"role": "assistant", "content": ""}, None)]))
-        self.sent += 1
-        self.exchange.event(self._frame([self._choice({"content": text} if self.chat else text, finish)]))
-
-    def _choice(self, part: Any, finish: str | None) -> dict[str, Any]:
-        key = ("delta" if self.stream else "message") if self.chat else "text"
-        choice = {"index": 0, key: part, "logprobs": None, "finish_reason": finish}
-        return choice | ({} if self.chat and self.stream and not finish else {"stop_reason": None})
-
-    def _frame(self, choices: list[Any], **more: Any) -> dict[str, Any]:
-        kind = ("chat.completion" if self.chat else "text_completion") + (".chunk" if self.chat and self.stream else "")
-        model = self.api.args.served_model_name
-        return {"id": self.id, "object": kind, "created": int(time.time()), "model": model, "choices": choices, **more}
-
-    def _conclude(self, words: list[str], finish: str | None) -> None:
-        counts = {"prompt_tokens": self.prompt_tokens, "completion_tokens": len(words)}
-        usage = counts | {"total_tokens": self.prompt_tokens + len(words), "prompt_tokens_details": None}
-        if self.stream:
-            if (self.body.get("stream_options") or {}).get("include_usage"):
-                self.exchange.event(self._frame([], usage=usage))
-            self.exchange.event("[DONE]")
-            self.exchange.end_stream()
-            return
-        text = " ".join(words)
-        part = {"role": "assistant", "content": text, "tool_calls": []} if self.chat else text
-        self.exchange.answer_json(200, self._frame([self._choice(part, finish)], usage=usage))
-
-    def _engine_died(self) -> None:
-        if self.sent:
-            self._fail_stream(DEAD)
-        else:
-            self._refuse(500, DEAD, "InternalServerError")
-
-    def _refuse(self, status: int, message: str, kind: str) -> None:
-        self.exchange.answer_json(status, {"error": {"message": message, "type": kind, "param": None, "code": status}})
-
-    def _fail_stream(self, message: str) -> None:
-        self.exchange.event({"error": {"message": message, "type": "InternalServerError", "param": None, "code": 500}})
-        self.exchange.event("[DONE]")
-        self.exchange.end_stream()
-
-    def _wait(self, seconds: float) -> bool:
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            if self.exchange.gone():
-                return False
-            time.sleep(min(0.05, left))
-        return True
-
-    def _wait_while(self, mode: str) -> bool:
-        """Stand still while the fault is set; False once the client has gone."""
-        while self.api.control.read()["generate"] == mode:
-            if not self._wait(0.05):
-                return False
-            if self.api.link.dead:
-                return True
-        return True
+def _card(name: str, args: Any) -> dict[str, Any]:
+    now = int(time.time())
+    allowed = {f"allow_{one}": True for one in ("sampling", "logprobs", "view")}
+    barred = {f"allow_{one}": False for one in ("create_engine", "search_indices", "fine_tuning")}
+    permission = {"id": "modelperm-0", "object": "model_permission", "created": now, **allowed, **barred,
+                  "organization": "*", "group": None, "is_blocking": False}  # fmt: skip
+    return {
+        "id": name, "object": "model", "created": now, "owned_by": "vllm", "root": args.words[-1] if args.words else name,
+        "parent": None, "max_model_len": args.max_model_len, "permission": [permission],
+    }  # fmt: skip

@@ -14,6 +14,8 @@ from typing import Any
 
 BLOCKS = 1000
 """Size of the pretended KV cache, in blocks of 128 tokens."""
+ACCEPTANCE = 0.8
+"""Share of drafted tokens that is accepted while no fault says otherwise."""
 PREFILL_STEP = 0.25
 """Seconds between two moves of the KV gauge in a long prefill."""
 
@@ -33,19 +35,22 @@ class Request:
     prefill: float
     delay: float
     endless: bool = False
+    cached: int = 0
+    finish_as: str = "stop"
+    acceptance: float | None = None
     emitted: int = 0
     blocks: float = 0.0
 
     def finish(self) -> str | None:
         """The finish reason once the last token is out."""
         if not self.endless and self.emitted >= len(self.answer):
-            return "stop"
+            return self.finish_as
         return "length" if self.emitted >= self.max_tokens else None
 
 
 @dataclass
 class Engine:
-    """Steps until it is told to end. ``max_seqs`` requests run at once, the others wait."""
+    """Steps until it is told to end. ``max_seqs`` requests run at once, the others wait; ``speculates``: tokens of a draft."""
 
     sock: socket.socket
     workers: list[socket.socket]
@@ -57,6 +62,13 @@ class Engine:
     prompt: int = 0
     generation: int = 0
     successes: int = 0
+    lengths: int = 0
+    queries: int = 0
+    hits: int = 0
+    drafts: int = 0
+    draft_tokens: int = 0
+    accepted: float = 0.0
+    speculates: int = 0
     _buffer: bytes = b""
 
     def run(self) -> None:
@@ -92,6 +104,9 @@ class Engine:
         if message["op"] == "abort":
             self.requests.pop(message["id"], None)
             self._report([])
+        elif message["op"] == "die":
+            os.write(2, b"(EngineCore) TypeError: 'function' object is not subscriptable\n")
+            os._exit(1)
         else:
             del message["op"]
             self.requests[message["id"]] = Request(**message)
@@ -128,21 +143,32 @@ class Engine:
         for one in running:
             if one.emitted == 0:
                 self.prompt += one.prompt
-                tokens += one.prompt
+                self.queries += one.prompt
+                self.hits += one.cached
+                tokens += one.prompt - one.cached
                 one.blocks = max(one.blocks, one.prompt / 128)
             tokens += 1
             word = one.answer[one.emitted % len(one.answer)]
             one.emitted += 1
             one.blocks += 1 / 128
             self.generation += 1
+            self._draft(one)
             finish = one.finish()
             outputs.append([one.id, word, finish])
             if finish:
-                self.successes += 1
+                self.successes += finish == "stop"
+                self.lengths += finish == "length"
                 del self.requests[one.id]
         self.iterations += 1
         self.iteration_tokens += tokens
         self._report(outputs)
+
+    def _draft(self, one: Request) -> None:
+        """Count a draft for each token; how many tokens a step gives is not pretended."""
+        if self.speculates:
+            self.drafts += 1
+            self.draft_tokens += self.speculates
+            self.accepted += self.speculates * (ACCEPTANCE if one.acceptance is None else one.acceptance)
 
     def _report(self, outputs: list[Any]) -> None:
         running = min(len(self.requests), self.max_seqs)
@@ -156,5 +182,10 @@ class Engine:
             "prompt": self.prompt,
             "generation": self.generation,
             "successes": self.successes,
+            "lengths": self.lengths,
+            "queries": self.queries,
+            "hits": self.hits,
         }
+        if self.speculates:
+            stats |= {"drafts": self.drafts, "draft_tokens": self.draft_tokens, "accepted": int(self.accepted)}
         self.send({"stats": stats, "outputs": outputs})

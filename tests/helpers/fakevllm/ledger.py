@@ -29,6 +29,12 @@ def hold(folder: str, card: int, size: int) -> int:
     return fd
 
 
+def grow(fd: int, card: int, size: int) -> None:
+    """Change what a held entry says; one write, which is no longer than a reader reads at once."""
+    text = json.dumps({"card": card, "pid": os.getpid(), "bytes": size}).encode()
+    os.pwrite(fd, text.ljust(os.fstat(fd).st_size), 0)
+
+
 def _entry(path: str) -> dict[str, int] | None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -5,10 +5,11 @@ import json
 import queue
 import socket
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
-from fakevllm.metrics import EMPTY
+from fakevllm.metrics import EMPTY, LATENCIES, Histogram
 
 DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause."
 
@@ -22,16 +23,22 @@ class Link:
         self._ids = itertools.count(1)
         self._lock = threading.Lock()
         self._queues: dict[int, queue.SimpleQueue[Any]] = {}
-        self.stats: dict[str, Any] = dict(EMPTY)
+        self._last: dict[int, float] = {}  # when a request last got a token; negative until its first
+        self._stats: dict[str, Any] = dict(EMPTY)
+        self._times = {name: Histogram(bounds) for name, bounds in LATENCIES.items()}
         self.dead = False
         threading.Thread(target=self._read, daemon=True).start()
 
-    def submit(self, **request: Any) -> tuple[int, "queue.SimpleQueue[Any]"]:
-        """Send a request; (word, finish reason) pairs come out of the queue, None if the engine died."""
+    def submit(self, *, born: float, **request: Any) -> tuple[int, "queue.SimpleQueue[Any]"]:
+        """Send a request; (word, finish reason) pairs come out of the queue, None if the engine died.
+
+        ``born``: when it arrived, by the monotonic clock.
+        """
         number = next(self._ids)
         box: queue.SimpleQueue[Any] = queue.SimpleQueue()
         with self._lock:
             self._queues[number] = box
+            self._last[number] = -born
         if self.dead:
             box.put(None)
         self._send({"op": "generate", "id": number, **request})
@@ -41,6 +48,7 @@ class Link:
         """Forget a request; one that is not finished is aborted in the engine."""
         with self._lock:
             self._queues.pop(number, None)
+            self._last.pop(number, None)
         if not finished:
             self._send({"op": "abort", "id": number})
 
@@ -72,9 +80,26 @@ class Link:
         if "ready" in message:
             self._on_ready()
             return
-        self.stats = message["stats"]
+        self._stats = message["stats"]
         for number, word, finish in message["outputs"]:
             with self._lock:
                 box = self._queues.get(number)
+                if number in self._last:
+                    self._clock(number)
             if box:
                 box.put((word, finish))
+
+    def _clock(self, number: int) -> None:
+        """Latencies are the API server's to measure, as in vLLM."""
+        last, now = self._last[number], time.monotonic()
+        self._times["ttft" if last < 0 else "itl"].add(now - abs(last))
+        self._last[number] = now
+
+    def snapshot(self) -> dict[str, Any]:
+        """The engine's last report, and the latencies."""
+        with self._lock:
+            return self._stats | {name: one.copy() for name, one in self._times.items()}
+
+    def kill_engine(self) -> None:
+        """Have the engine end, as a kernel that cannot run ends it."""
+        self._send({"op": "die"})

@@ -26,7 +26,7 @@ class Exchange:
     def answer(self, status: int, body: bytes | str = b"", kind: str = "application/json") -> None:
         """A whole answer."""
         raw = body.encode() if isinstance(body, str) else body
-        head = f"content-length: {len(raw)}\r\ncontent-type: {kind}\r\n"
+        head = f"content-length: {len(raw)}\r\n" + (f"content-type: {kind}\r\n" if raw else "")
         self._head(status, head, raw)
 
     def answer_json(self, status: int, value: Any) -> None:

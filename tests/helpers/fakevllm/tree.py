@@ -3,7 +3,9 @@
 """The process tree: API server -> {resource_tracker, EngineCore -> Workers}, all forked, none exec'd."""
 
 import argparse
+import json
 import os
+import select
 import signal
 import socket
 import sys
@@ -11,7 +13,9 @@ import time
 from collections.abc import Callable
 
 from fakevllm import ledger
+from fakevllm.control import Control
 from fakevllm.engine import Engine, WorkerLostError
+from fakevllm.leaks import VramLeak
 from fakevllm.title import set_title
 
 
@@ -75,7 +79,7 @@ def start_engine(args: argparse.Namespace, theirs: socket.socket, inherited: lis
         set_title(f"{prefix()}::EngineCore")
         workers = start_workers(args, theirs)
         boot(args, "EngineCore")
-        engine = Engine(theirs, workers, args.max_num_seqs)
+        engine = Engine(theirs, workers, args.max_num_seqs, speculates=draft_length(args))
         try:
             engine.run()
         except WorkerLostError:
@@ -94,6 +98,11 @@ def boot(args: argparse.Namespace, role: str) -> None:
         if args.boot_log_every and time.monotonic() - last >= args.boot_log_every:
             last = time.monotonic()
             log(role, f"Loading safetensors checkpoint shards, {max(0.0, end - last):.1f} s left")
+
+
+def draft_length(args: argparse.Namespace) -> int:
+    """Tokens of a draft, 0 without speculation."""
+    return int(json.loads(args.speculative_config)["num_speculative_tokens"]) if args.speculative_config else 0
 
 
 def start_workers(args: argparse.Namespace, engine_end: socket.socket) -> list[socket.socket]:
@@ -128,10 +137,18 @@ def worker(args: argparse.Namespace, pipe: socket.socket, name: str, index: int)
     if args.ignore_term:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     set_title(f"{prefix()}::{name}")
+    held: tuple[int, int] | tuple[()] = ()
     if args.vram_ledger and args.gpus:
-        ledger.hold(args.vram_ledger, args.gpus[index % len(args.gpus)], args.vram_bytes)
+        card = args.gpus[index % len(args.gpus)]
+        held = ledger.hold(args.vram_ledger, card, args.vram_bytes), card
     pipe.send(b"+")
-    while data := pipe.recv(64):
+    leak = VramLeak(Control(args.control)) if held and args.control else None
+    while True:
+        if leak and not select.select([pipe], [], [], 0.2)[0]:
+            ledger.grow(*held, args.vram_bytes + leak.grown())
+            continue
+        if not (data := pipe.recv(64)):
+            break
         pipe.sendall(data)
     if args.clinging_workers:
         signal.pause()
