@@ -4,6 +4,8 @@ A ladder: it is told at once, then the worker is restarted, then it goes back to
 patch to blame is looked for, and at the end a person is needed. A step that does not cure leads one step up. Within
 an episode no step is taken twice, so that nothing loops; an episode ends once everything was good for long enough.
 
+- Where the limit of what is bad forbids the next step, that is told once and the worker left as it is. It is held at
+  the end of the whole ladder, and when a step would be due but the budget is spent.
 - A complaint in a life that began after a step counts from ``settle`` seconds after the life became ready.
 - A life that is not ready, or was ordered to end, is not judged: what its probes still say is dropped. If the order
   was lost with a daemon, the life's ``BecameReady`` (the new daemon says so of lives that it adopts) makes it judged
