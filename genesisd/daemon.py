@@ -126,6 +126,7 @@ class Daemon:
             except GenesisError as error:
                 parts.sink.emit("effect_failed", name, effect="front", text=error.message, hint=error.hint)
         await parts.patched.load(config.workers)
+        await parts.correctness.load(config.workers)
         await parts.supervisor.start(config.workers, rebooted=await self._rebooted())
         parts.supervisor.reorder(tuple(config.workers))
         for name in config.workers:
@@ -137,6 +138,7 @@ class Daemon:
             self._reloader.retire(name)
         for name, state in parts.supervisor.states.items():
             self.metrics.worker_state(name, state)
+        parts.correctness.start()
 
     def _left(self) -> set[str]:
         """Workers that an earlier daemon of this state folder had; the runtime folder may know those of another one."""
@@ -161,6 +163,8 @@ class Daemon:
             History(self._store.journal, self.parts.sink),
             LogLines(self.parts.runner),
             self,
+            self.parts.correctness,
+            self._store,
             self.parts.sink,
             self.clock,
         )
@@ -191,6 +195,7 @@ class Daemon:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         parts = self.parts
+        await parts.correctness.close()
         await parts.supervisor.detach()
         await parts.prober.close()
         await parts.engines.close()
@@ -368,6 +373,9 @@ class Daemon:
             self.views.forget(name)
             self.parts.patched.forget(name)
             self.parts.attestations.forget(name)
+            self.parts.correctness.forget(name)
+        for name in view.restarted:
+            self.parts.correctness.forgive(name, lift=True)  # somebody changed what it is started with
         self.parts.sink.emit(
             "config_reloaded", added=list(view.added), removed=list(view.removed), changed=list(view.changed)
         )

@@ -22,6 +22,7 @@ from genesisd.control.views import (
     WorkerView,
 )
 from genesisd.errors import ConfigError
+from genesisd.store.store import Store
 from genesisd.supervisor.model import (
     Event,
     Phase,
@@ -33,13 +34,15 @@ from genesisd.supervisor.model import (
 from genesisd.supervisor.ports import EventSink
 from genesisd.supervisor.supervisor import Supervisor
 from genesisd.wiring.checking import check_file
+from genesisd.wiring.correctness import Correctness
+from genesisd.wiring.correctness_api import CorrectnessApi
 from genesisd.wiring.history import History
 from genesisd.wiring.lines import LogLines
 from genesisd.wiring.ports import Operations
 from genesisd.wiring.views import Views
 
 
-class DaemonApi:
+class DaemonApi(CorrectnessApi):
     """Implements ``control.ports.Api``."""
 
     def __init__(
@@ -49,16 +52,16 @@ class DaemonApi:
         history: History,
         lines: LogLines,
         operations: Operations,
+        correctness: Correctness,
+        store: Store,
         sink: EventSink,
         clock: Clock,
     ) -> None:
-        self._supervisor = supervisor
+        super().__init__(supervisor, correctness, store, sink, clock)
         self._views = views
         self._history = history
         self._lines = lines
         self._operations = operations
-        self._sink = sink
-        self._clock = clock
 
     # --- asked often ------------------------------------------------------------------------------------------
 
@@ -86,8 +89,10 @@ class DaemonApi:
     # --- orders -----------------------------------------------------------------------------------------------
 
     async def start(self, name: str, peer: Peer) -> WorkerView:
-        """Want the worker up."""
+        """Want the worker up. One that was given up begins anew, for the judge too."""
         self._operations.try_builds_again()
+        if self._supervisor.orderable(name).state.phase in {Phase.STOPPED, Phase.FAILED}:
+            self._correctness.forgive(name, lift=False)
         return await self._order(name, "start", peer, StartRequested(self._clock.monotonic()))
 
     async def stop(self, name: str, peer: Peer, *, drain: bool = True) -> WorkerView:
@@ -106,8 +111,10 @@ class DaemonApi:
         return await self._order(name, "drain", peer, event)
 
     async def reset(self, name: str, peer: Peer) -> WorkerView:
-        """Forget its failures; a wanted worker starts again."""
+        """Forget its failures, and what it was taken back from; a wanted worker starts again."""
         self._operations.try_builds_again()
+        self._supervisor.orderable(name)
+        self._correctness.forgive(name, lift=True)
         return await self._order(name, "reset", peer, ResetRequested(self._clock.monotonic()))
 
     async def _order(self, name: str, verb: str, peer: Peer, event: Event) -> WorkerView:

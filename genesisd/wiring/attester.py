@@ -19,16 +19,15 @@ from genesisd.identity import read_proc, stat_fields
 from genesisd.patches.spec import Role
 from genesisd.pins.build_manifest import Build
 from genesisd.pins.build_verify import BuildFault, verify_build
-from genesisd.probes.model import Outcome, Verdict, success
+from genesisd.probes.model import Outcome, Verdict, skipped, success
 from genesisd.supervisor.ports import EventSink, Life, Runner
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.telemetry.metrics import Metrics
+from genesisd.wiring.engaged import ENGAGED_AFTER, engaged
 from genesisd.wiring.fronts import FrontAdapter
 from genesisd.wiring.patched import Patched
 from genesisd.wiring.starts import KEPT, Start
 
-ENGAGED_AFTER = 100
-"""Requests in which a patch that tells of its use should have been reached once."""
 _NONE = "none"
 _VERDICTS = {State.ATTESTED: Verdict.SUCCESS, State.PENDING: Verdict.UNKNOWN, State.REFUSED: Verdict.FAILURE}
 
@@ -208,11 +207,21 @@ class Attestations:
             kind = "attestation_refused" if state == State.REFUSED else "attestation_changed"
             self._sink.emit(kind, life.worker, incarnation=life.incarnation, state=state, text=text)
 
+    async def engagement(self, life: Life) -> Outcome:
+        """Whether users' requests reached the patches that carry load and tell of their use."""
+        look = await self.look(life)
+        if look.start is None or look.start.build is None:
+            return skipped("it runs the plain pin, which has no patches to be reached")
+        return engaged([one for one in look.uses if self._role(life.worker, one.patch) is Role.LOAD_BEARING])
+
+    def _role(self, worker: str, patch: str) -> Role:
+        declared = self._specs()[worker].patches.attribution
+        return declared[patch].role if patch in declared else Role.UNKNOWN
+
     def _idle(self, worker: str, uses: Sequence[Engagement]) -> dict[str, str]:
         """Patches that should have been reached by now, with what they are there for."""
-        declared = self._specs()[worker].patches.attribution
         idle = [one.patch for one in uses if one.use is Use.NEVER and one.requests >= ENGAGED_AFTER]
-        return {name: str(declared[name].role if name in declared else Role.UNKNOWN) for name in idle}
+        return {name: str(self._role(worker, name)) for name in idle}
 
     def _uses(self, life: Life, build: Build, shelf: Shelf) -> tuple[Engagement, ...]:
         in_build = [name for name, note in build.manifest.notes["patches"].items() if note["verdict"] == "applied"]

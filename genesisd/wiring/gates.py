@@ -93,6 +93,15 @@ def card_gate(specs: Callable[[], Mapping[str, WorkerSpec]], ledger: CardLedger)
     return check
 
 
+def quarantine_gate(specs: Callable[[], Mapping[str, WorkerSpec]], card: Callable[[int], Reason | None]) -> Gate:
+    """None of its cards was lost to a process that cannot be killed."""
+
+    async def check(worker: str) -> Reason | None:
+        return next((shut for index in specs()[worker].gpus if (shut := card(index)) is not None), None)
+
+    return check
+
+
 def held(spec: WorkerSpec, card: Card | None, index: int) -> Reason | None:
     """What stands against using card ``index``, or None."""
     if card is None:

@@ -26,15 +26,17 @@ from genesisd.telemetry.sink import Sink
 from genesisd.wiring import gates
 from genesisd.wiring.attester import Attestations
 from genesisd.wiring.cards import NvmlLedger
+from genesisd.wiring.correctness import Correctness, Ground
 from genesisd.wiring.engines import PinEngines
-from genesisd.wiring.evidence import FolderEvidence
 from genesisd.wiring.fingerprints import Fingerprints
 from genesisd.wiring.fronts import FrontAdapter
 from genesisd.wiring.in_flight import FrontOrLoad
 from genesisd.wiring.launcher import Patches, SpecLauncher, reports_of
 from genesisd.wiring.observer import StateTeller
+from genesisd.wiring.overrides import WorkerOverrides
 from genesisd.wiring.patched import Patched
-from genesisd.wiring.prober import ProbeAdapter
+from genesisd.wiring.quarantine import Quarantine
+from genesisd.wiring.rollbacks import Rollbacks
 from genesisd.wiring.shared_memory import SharedMemoryNotes
 
 
@@ -72,14 +74,28 @@ class Parts:
         self.cards = NvmlLedger()
         self.fingerprints = Fingerprints(store.meta, specs)
 
-        self.patched = Patched(specs, self.engines, store.meta, self.sink, demo_model, self.cards, metrics)
+        self.quarantine = Quarantine(store.meta, self.sink, clock)
+        rollbacks = Rollbacks(store.meta)
+        overrides = WorkerOverrides(self.quarantine, rollbacks)
+
+        def effective() -> dict[str, WorkerSpec]:
+            """With the pins that workers are started with now."""
+            return {name: rollbacks.applied(name, spec) for name, spec in specs().items()}
+
+        self.patched = Patched(specs, self.engines, store.meta, self.sink, demo_model, self.cards, metrics, overrides)
         self.attestations = Attestations(
             specs, self.patched, self.runner, self.fronts, lambda worker: reports_of(paths, worker), self.sink, metrics
         )
-        attester = self.attestations.attester
-        self.prober = ProbeAdapter(specs, self.runner, self.fronts, session, self.sink, clock, attester)
+        self.correctness = Correctness(
+            Ground(
+                paths, specs, lambda: self.supervisor, store, self.sink, metrics, clock, session, self.runner,
+                self.fronts, self.cards, self.patched, self.attestations, self.quarantine, rollbacks, overrides,
+                demo_model,
+            )
+        )  # fmt: skip
+        self.prober = self.correctness.prober
         launcher = SpecLauncher(
-            specs, paths, current.port_range, self.engines, demo_model, self.runner.life, self._patches
+            effective, paths, current.port_range, self.engines, demo_model, self.runner.life, self._patches
         )
         notes = SharedMemoryNotes(self.runner, paths.worker_tmp, self.sink)
 
@@ -92,6 +108,7 @@ class Parts:
             notes.follow(worker, state)
             if state.phase is Phase.READY:
                 self.patched.ready(worker, state.incarnation)
+            self.correctness.follow(worker, state)
             self.supervisor.follow(worker, state)
 
         def found(worker: str, incarnation: int) -> None:
@@ -102,10 +119,12 @@ class Parts:
             [
                 gates.tree_gate(self.runner),
                 gates.dependency_gate(specs, lambda: self.supervisor.states),
-                self.engines.gate(specs),
+                self.correctness.bisections.gate(),
+                self.engines.gate(effective),
                 self.patched.gate(),
                 gates.front_gate(specs, self.fronts),
                 gates.port_gate(specs),
+                gates.quarantine_gate(specs, self.quarantine.card),
                 gates.card_gate(specs, self.cards),
             ]
         )
@@ -117,7 +136,7 @@ class Parts:
                 prober=self.prober,
                 front=self.fronts,
                 in_flight=FrontOrLoad(self.fronts, self.runner, session),
-                evidence=FolderEvidence(paths.state_dir / "workers", self.runner, session, self.sink, clock),
+                evidence=self.correctness.evidence,
                 store=store.workers,
                 observer=StateTeller(self.sink, metrics, follow, born, found),
                 clock=clock,

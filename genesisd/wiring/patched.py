@@ -6,14 +6,11 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from genesisd.errors import GenesisError, UnavailableError
 from genesisd.patches.catalog import catalog
-from genesisd.patches.facts import Known
-from genesisd.patches.resolve import Gate as PatchGate
 from genesisd.pins.build_manifest import Build
 from genesisd.pins.builds import find_build
 from genesisd.store.meta import Meta, StoreReadError
@@ -22,32 +19,17 @@ from genesisd.supervisor.ports import CardLedger, EventSink
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.telemetry.metrics import Metrics
 from genesisd.wiring.builders import Builders, Command, Told
+from genesisd.wiring.choice import Choice, verdicts
 from genesisd.wiring.engines import PinEngines
 from genesisd.wiring.gates import Gate
 from genesisd.wiring.holds import Holds
 from genesisd.wiring.knowledge import Knowledge
-from genesisd.wiring.selection import Selection, key_of, lacking, select, unpatchable
+from genesisd.wiring.overrides import NoOverrides, Overrides
+from genesisd.wiring.selection import key_of, lacking, select, unpatchable
 from genesisd.wiring.starts import PatchNote, Start, from_json, lost, summary
 
 RUNNING = "patches/running/"
 GOOD = "patches/good/"
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What a worker would be started with now.
-
-    Attributes:
-        selection: the patches that were selected, and why.
-        key: the build's address; None for the plain pin.
-        build: the build, or None while it is not made, or not needed.
-        known: what was known of the worker when they were selected.
-    """
-
-    selection: Selection
-    key: str | None
-    build: Build | None
-    known: Known
 
 
 class Patched:
@@ -61,6 +43,7 @@ class Patched:
         demo: finds the project's own models.
         cards: what is known of the cards.
         metrics: the gauges.
+        overrides: what counts beside the configuration.
     """
 
     def __init__(
@@ -72,7 +55,9 @@ class Patched:
         demo: Callable[[str], Path | None],
         cards: CardLedger,
         metrics: Metrics,
+        overrides: Overrides | None = None,
     ) -> None:
+        self._overrides = overrides or NoOverrides()
         self._specs = specs
         self._engines = engines
         self._meta = meta
@@ -100,7 +85,7 @@ class Patched:
         async def check(worker: str) -> Reason | None:
             spec = self._specs()[worker]
             if spec.pin is not None:
-                return await self._check(spec, spec.pin)
+                return await self._check(worker, spec, spec.pin)
             text = unpatchable(spec, catalog())
             return None if text is None else Reason("patches-refused", text)
 
@@ -109,7 +94,7 @@ class Patched:
     async def choose(self, worker: str) -> Choice | None:
         """What it would be started with now; None for a worker with a command of its own."""
         spec = self._specs()[worker]
-        return None if spec.pin is None else await self._choose(spec, spec.pin)
+        return None if spec.pin is None else await self._choose(worker, spec, spec.pin)
 
     async def prepare(self, worker: str, incarnation: int) -> Choice | None:
         """The same, with its build, and taken note of: ``incarnation`` begins with it. Raises UnavailableError.
@@ -131,7 +116,7 @@ class Patched:
         notes = verdicts(choice)
         good = from_json(await self._get(GOOD + worker))
         name = choice.build.name if choice.build else None
-        start = Start(name, notes, lost(good, notes), choice.selection.warnings, incarnation)
+        start = Start(name, notes, lost(good, notes), choice.selection.warnings, incarnation, choice.pin)
         await self._keep(RUNNING + worker, start.to_json())
         self._next[worker] = start
         return choice
@@ -139,16 +124,18 @@ class Patched:
     def _hold(self, worker: str, build: Build) -> bool:
         return self._holds.take(worker, self._engines.cache, build.name)
 
-    async def _check(self, spec: WorkerSpec, pin: str) -> Reason | None:
+    async def _check(self, worker: str, spec: WorkerSpec, pin: str) -> Reason | None:
         try:
-            choice = await self._choose(spec, pin)
+            choice = await self._choose(worker, spec, pin)
         except GenesisError as error:
             return Reason("patches-refused", f"{error.message}; {error.hint}" if error.hint else error.message)
+        if choice.back is not None:
+            return None  # it ran before, whatever is configured now
         if choice.selection.faults:
             return Reason("patches-refused", "; ".join(choice.selection.faults))
         if choice.key is not None and choice.build is None:
             return self._built(pin, choice)
-        return self._lacking(spec, pin, choice)
+        return None if self._overrides.lenient(worker) else self._lacking(spec, pin, choice)
 
     def _lacking(self, spec: WorkerSpec, pin: str, choice: Choice) -> Reason | None:
         """What the worker may not start without, now that it is known what is there."""
@@ -173,17 +160,32 @@ class Patched:
             self.builders.begin(name, Command(argv, json.dumps(job).encode()))
         return Reason("build-making", f"build {name} is being made: {self.builders.progress(name)}")
 
-    async def _choose(self, spec: WorkerSpec, pin: str) -> Choice:
+    async def _choose(self, worker: str, spec: WorkerSpec, pin: str) -> Choice:
+        back = self._overrides.back(worker, spec)
+        pin = pin if back is None or back.pin is None else back.pin
         known = await self._knowledge.of(spec)
         environment = await asyncio.to_thread(self._engines.environment, pin)
-        selection = select(spec, self._engines.pin(pin).version, known, catalog())
+        quarantined = self._overrides.quarantined(worker, pin)
+        selection = select(spec, self._engines.pin(pin).version, known, catalog(), quarantined)
         key = key_of(selection, catalog(), environment.identity)
+        if back is not None:
+            kept = await self._there(back.build)
+            if back.build is None or kept is not None:
+                key = None if kept is None else kept.name.rpartition("+")[2]
+                return Choice(selection, key, kept, known, pin, back)
         if key is None:
-            return Choice(selection, None, None, known)
-        found = await asyncio.to_thread(find_build, self._engines.cache, environment.name, key)
+            return Choice(selection, None, None, known, pin)
+        return Choice(selection, key, await self._there(f"{environment.name}+{key}"), known, pin)
+
+    async def _there(self, name: str | None) -> Build | None:
+        """The build of this name, if it is there now."""
+        if name is None:
+            return None
+        environment, _, key = name.rpartition("+")
+        found = await asyncio.to_thread(find_build, self._engines.cache, environment, key)
         if found is not None:
             self._builds[found.name] = found
-        return Choice(selection, key, found, known)
+        return found
 
     # --- a life -----------------------------------------------------------------------------------------------
 
@@ -276,19 +278,3 @@ class Patched:
         self._holds.close()
         await self.builders.close()
         await asyncio.gather(*self._writes, return_exceptions=True)
-
-
-def verdicts(choice: Choice) -> dict[str, PatchNote]:
-    """What became of each implemented patch: the gate that shut it out, or what the build's plan came to."""
-    planned = choice.build.manifest.notes["patches"] if choice.build is not None else {}
-    found = {}
-    for name, ruling in choice.selection.resolution.rulings.items():
-        if ruling.gate is PatchGate.NOT_ENABLED and name in choice.selection.plan.excluded:
-            # The policy took its switch away: somebody's word, unlike a switch that went missing.
-            found[name] = PatchNote(str(PatchGate.DISABLED), choice.selection.plan.excluded[name])
-        elif ruling.gate is not None:
-            found[name] = PatchNote(str(ruling.gate), ruling.reason)
-        else:
-            note = planned.get(name, {"verdict": "unknown", "text": "its build is not made"})
-            found[name] = PatchNote(note["verdict"], note["text"])
-    return found

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 import aiohttp
 
 from genesisd.clock import Clock
 from genesisd.control.views import ProbeView
+from genesisd.errors import ConflictError
 from genesisd.probes.loop import Watch
 from genesisd.probes.model import Outcome, Stage
-from genesisd.probes.ports import Attester, Target, Traffic
+from genesisd.probes.ports import Target
+from genesisd.probes.seat import Standing
 from genesisd.probes.spec import AttestationProbe, ProbesSpec
 from genesisd.supervisor.model import (
     LivenessFailed,
@@ -22,35 +25,51 @@ from genesisd.supervisor.model import (
     Reason,
     StartupPassed,
 )
-from genesisd.supervisor.ports import EventSink, Life, Report, Runner
-from genesisd.supervisor.spec import WorkerSpec
-from genesisd.wiring.fronts import FrontAdapter
+from genesisd.supervisor.ports import EventSink, Life, Report
+from genesisd.supervisor.spec import WorkerSpec, probes_of
 
 EVIDENCE_LIMIT = 2000
-LOOK_AGE = 0.5
-"""Seconds that a look at the process table may be old for a probe: workers share looks."""
+
+
+class Bench(Protocol):
+    """Who hears what correctness probes say."""
+
+    def asked(self, life: Life, kind: str, outcome: Outcome, standing: Standing) -> None:
+        """Each ask, whatever came of it."""
+        ...
+
+    def weighed(self, life: Life, kind: str, outcome: Outcome, *, good: bool) -> None:
+        """Each yes and each no."""
+        ...
 
 
 class ProbeAdapter:
-    """Implements ``Prober``."""
+    """Implements ``Prober``.
+
+    Args:
+        specs: the workers.
+        target: makes what is asked of a life.
+        session: for all probes.
+        sink: whom to tell.
+        clock: the time.
+        bench: who hears what correctness probes say.
+    """
 
     def __init__(
         self,
         specs: Callable[[], Mapping[str, WorkerSpec]],
-        runner: Runner,
-        fronts: FrontAdapter,
+        target: Callable[[Life, WorkerSpec], Target],
         session: aiohttp.ClientSession,
         sink: EventSink,
         clock: Clock,
-        attester: Callable[[Life], Attester | None],
+        bench: Bench,
     ) -> None:
         self._specs = specs
-        self._attester = attester
-        self._runner = runner
-        self._fronts = fronts
+        self._target = target
         self._session = session
         self._sink = sink
         self._clock = clock
+        self._bench = bench
         self._sets: dict[str, Watch] = {}
         self._begun: dict[str, tuple[Life, Report]] = {}
         self._ending: set[asyncio.Task[None]] = set()
@@ -63,10 +82,10 @@ class ProbeAdapter:
         self._views[life.worker] = {}
         self._shown.pop(life.worker, None)  # what the last life answered is not this one's
         spec = self._specs()[life.worker]
-        teller = _Teller(life, report, self._sink, self._clock, self._remember)
+        teller = _Teller(life, report, self)
         target = self._target(life, spec)
         needed = target.attester is not None and target.attester.needed
-        asked = with_attestation(spec.probes) if needed else spec.probes
+        asked = with_attestation(probes_of(spec)) if needed else probes_of(spec)
         probes = Watch(target, asked, teller, self._session, self._clock, proven)
         self._sets[life.worker] = probes
         self._begun[life.worker] = (life, report)
@@ -93,11 +112,54 @@ class ProbeAdapter:
             shown = self._shown[worker] = tuple(self._views.get(worker, {}).values())
         return shown
 
+    def standings(self, worker: str) -> tuple[Standing, ...]:
+        """How each correctness probe of the living incarnation stands; nothing where none is asked."""
+        probes = self._sets.get(worker)
+        return () if probes is None else probes.standings()
+
+    async def run_now(self, worker: str, kind: str) -> tuple[Life, Outcome]:
+        """Ask a correctness probe next; its answer counts. Raises ConflictError."""
+        probes, begun = self._sets.get(worker), self._begun.get(worker)
+        if probes is None or begun is None:
+            hint = f"genesisctl workers start {worker}"
+            raise ConflictError(f"worker {worker} is not asked: it does not run", hint=hint, worker=worker)
+        return begun[0], await probes.run_now(kind)
+
     async def close(self) -> None:
         """End all probes and wait for it."""
         for worker in tuple(self._sets):
             self.end(worker)
         await asyncio.gather(*self._ending, return_exceptions=True)
+
+    # --- what the tellers of lives hand on --------------------------------------------------------------------
+
+    def told(self, life: Life, stage: Stage, kind: str, outcome: Outcome) -> None:
+        """Each ask, changed or not."""
+        worker, verdict = life.worker, outcome.verdict.value
+        view = ProbeView(stage.value, kind, verdict, outcome.summary, self._clock.monotonic())
+        before = self._remember(worker, view)
+        facts = {"stage": stage.value, "kind": kind, "verdict": verdict, "incarnation": life.incarnation}
+        self._sink.emit("probe_result", worker, seconds=outcome.seconds, **facts)
+        if before is None or before.verdict != verdict:
+            self._sink.emit("probe_changed", worker, summary=outcome.summary, **facts)
+        if stage is Stage.CORRECTNESS:
+            standing = next((one for one in self.standings(worker) if one.kind == kind), None)
+            if standing is not None:
+                self._bench.asked(life, kind, outcome, standing)
+
+    def weighed(self, life: Life, kind: str, outcome: Outcome, *, good: bool) -> None:
+        """A correctness probe said yes or no."""
+        self._bench.weighed(life, kind, outcome, good=good)
+
+    def hung(self, life: Life, summary: str, evidence: Mapping[str, object]) -> None:
+        """Once a life."""
+        shown = json.dumps(evidence, default=str)[:EVIDENCE_LIMIT]
+        facts = {"incarnation": life.incarnation, "summary": summary, "evidence": shown}
+        self._sink.emit("liveness_failed", life.worker, **facts)
+
+    def now(self) -> float:
+        """When something is reported."""
+        return self._clock.monotonic()
 
     def _remember(self, worker: str, view: ProbeView) -> ProbeView | None:
         views = self._views.setdefault(worker, {})
@@ -105,30 +167,6 @@ class ProbeAdapter:
         views[view.stage, view.kind] = view
         self._shown.pop(worker, None)
         return before
-
-    def _target(self, life: Life, spec: WorkerSpec) -> Target:
-        worker = life.worker
-        key = spec.env.get("VLLM_API_KEY")
-
-        async def traffic() -> Traffic | None:
-            stats = await self._fronts.stats(worker)
-            if stats is None:
-                return None
-            return Traffic(stats.in_flight, stats.unanswered, stats.oldest_unanswered, stats.answered)
-
-        return Target(
-            worker=worker,
-            incarnation=life.incarnation,
-            leader=life.leader.pid,
-            host=life.host,
-            port=life.port,
-            members=lambda: self._runner.members(worker, LOOK_AGE),
-            model=spec.served_model_name or (worker if spec.pin is not None else None),
-            traffic=traffic,
-            log_path=self._runner.log_path(worker),
-            attester=self._attester(life),
-            headers={} if key is None else {"Authorization": f"Bearer {key}"},
-        )
 
 
 def with_attestation(spec: ProbesSpec) -> ProbesSpec:
@@ -144,50 +182,34 @@ def with_attestation(spec: ProbesSpec) -> ProbesSpec:
 class _Teller:
     """Implements the probes' ``Listener`` for one life."""
 
-    def __init__(
-        self,
-        life: Life,
-        report: Report,
-        sink: EventSink,
-        clock: Clock,
-        remember: Callable[[str, ProbeView], ProbeView | None],
-    ) -> None:
+    def __init__(self, life: Life, report: Report, adapter: ProbeAdapter) -> None:
         self._life = life
         self._report = report
-        self._sink = sink
-        self._clock = clock
-        self._remember = remember
+        self._adapter = adapter
 
     def result(self, stage: Stage, kind: str, outcome: Outcome) -> None:
         """Each ask, changed or not."""
-        worker, verdict = self._life.worker, outcome.verdict.value
-        view = ProbeView(stage.value, kind, verdict, outcome.summary, self._clock.monotonic())
-        before = self._remember(worker, view)
-        facts = {"stage": stage.value, "kind": kind, "verdict": verdict, "incarnation": self._life.incarnation}
-        self._sink.emit("probe_result", worker, seconds=outcome.seconds, **facts)
-        if before is None or before.verdict != verdict:
-            self._sink.emit("probe_changed", worker, summary=outcome.summary, **facts)
+        self._adapter.told(self._life, stage, kind, outcome)
 
     def weighed(self, kind: str, outcome: Outcome, *, good: bool) -> None:
-        """Nobody draws consequences from wrong answers yet."""
+        """A correctness probe said yes or no."""
+        self._adapter.weighed(self._life, kind, outcome, good=good)
 
     def startup_passed(self) -> None:
         """Once a life."""
-        self._report(StartupPassed(self._clock.monotonic(), self._life.incarnation))
+        self._report(StartupPassed(self._adapter.now(), self._life.incarnation))
 
     def readiness(self, ok: bool, summary: str) -> None:
         """On change."""
-        at, incarnation = self._clock.monotonic(), self._life.incarnation
+        at, incarnation = self._adapter.now(), self._life.incarnation
         reason = Reason("not-ready", summary)
         self._report(ReadinessPassed(at, incarnation) if ok else ReadinessFailed(at, incarnation, reason))
 
     def liveness_failed(self, summary: str, evidence: Mapping[str, object]) -> None:
         """Once a life."""
-        shown = json.dumps(evidence, default=str)[:EVIDENCE_LIMIT]
-        worker, incarnation = self._life.worker, self._life.incarnation
-        self._sink.emit("liveness_failed", worker, incarnation=incarnation, summary=summary, evidence=shown)
-        self._report(LivenessFailed(self._clock.monotonic(), incarnation, Reason("hung", summary)))
+        self._adapter.hung(self._life, summary, evidence)
+        self._report(LivenessFailed(self._adapter.now(), self._life.incarnation, Reason("hung", summary)))
 
     def progressed(self) -> None:
         """A start that is under way moves."""
-        self._report(Progressed(self._clock.monotonic(), self._life.incarnation))
+        self._report(Progressed(self._adapter.now(), self._life.incarnation))

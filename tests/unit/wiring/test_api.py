@@ -24,6 +24,16 @@ READY = WorkerState(phase=Phase.READY, wanted=True, incarnation=3, reason=Reason
 PEER = Peer(uid=1000, gid=1000, pid=1)
 
 
+class FakeCorrectness:
+    """As far as orders concern it."""
+
+    def __init__(self):
+        self.forgiven = []
+
+    def forgive(self, worker, *, lift):
+        self.forgiven.append((worker, lift))
+
+
 class Desk:
     def __init__(self, states):
         self.fakes = Fakes(states)
@@ -46,9 +56,11 @@ class Desk:
                 clock=self.fakes.clock,
             )
         )
+        self.correctness = FakeCorrectness()
         self.api = DaemonApi(
-            self.supervisor, views, None, LogLines(runner), self.operations, self.sink, self.fakes.clock
-        )
+            self.supervisor, views, None, LogLines(runner), self.operations, self.correctness, None, self.sink,
+            self.fakes.clock,
+        )  # fmt: skip
 
 
 @contextlib.asynccontextmanager
@@ -191,3 +203,16 @@ async def test_a_check_looks_at_the_asked_file_or_at_the_own(tmp_path):
         file.write_text("workers: {w: {comand: [x]}}\n")
         (fault, *_) = (await one.api.check_config(str(file))).faults
         assert (fault.line, fault.file) == (1, str(file))
+
+
+async def test_a_person_who_starts_what_is_down_begins_anew():
+    """For the judge too; a start of what runs means nothing, and a reset lifts a rollback besides."""
+    async with desk() as one:
+        await one.api.start("w", PEER)
+        assert one.correctness.forgiven == []
+        await one.api.reset("w", PEER)
+        assert one.correctness.forgiven == [("w", True)]
+        await one.api.stop("w", PEER, drain=False)
+        await one.api.wait_for("w", {Phase.STOPPED}, 5)
+        await one.api.start("w", PEER)
+        assert one.correctness.forgiven == [("w", True), ("w", False)]

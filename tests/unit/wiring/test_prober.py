@@ -8,13 +8,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from genesisd.errors import ConflictError
 from genesisd.probes.model import Outcome, Stage, Verdict
 from genesisd.probes.spec import AttestationProbe, ProbesSpec
 from genesisd.supervisor.model import LivenessFailed, Progressed, ReadinessFailed, ReadinessPassed, StartupPassed
-from genesisd.supervisor.spec import WorkerSpec
+from genesisd.supervisor.spec import WorkerSpec, probes_of
 from genesisd.wiring import prober as module
 from genesisd.wiring.fronts import FrontAdapter
 from genesisd.wiring.prober import ProbeAdapter
+from genesisd.wiring.targets import Targets
 from tests.fakes.supervision import FakeClock, FakeRunner, FakeSink, Log, life
 from tests.fakes.wiring import FakeFronts, counts
 
@@ -32,8 +34,27 @@ class FakeWatch:
     def start(self):
         self.started = True
 
+    def standings(self):
+        return (SimpleNamespace(kind="golden", standing="bad"),)
+
+    async def run_now(self, kind):
+        return outcome(summary=kind)
+
     async def close(self):
         self.closed.set()
+
+
+class FakeBench:
+    """Hears."""
+
+    def __init__(self):
+        self.heard = []
+
+    def asked(self, life, kind, outcome, standing):
+        self.heard.append(("asked", life.incarnation, kind, outcome.verdict, standing.standing))
+
+    def weighed(self, life, kind, outcome, *, good):
+        self.heard.append(("weighed", life.incarnation, kind, outcome.verdict, good))
 
 
 class Box:
@@ -44,9 +65,11 @@ class Box:
         self.runner = FakeRunner(Log(), self.clock)
         self.specs = {"w": WorkerSpec(pin="p", model="m", listen="127.0.0.1:80", env={"VLLM_API_KEY": "secret"})}
         self.attesters = {}
-        self.prober = ProbeAdapter(
-            lambda: self.specs, self.runner, self.adapter, None, self.sink, self.clock, self._attester
-        )
+        attestations = SimpleNamespace(attester=self._attester, engagement=None)
+        patched = SimpleNamespace(running=lambda *_: None)
+        targets = Targets(self.runner, self.adapter, attestations, patched, None, None, self.sink)
+        self.bench = FakeBench()
+        self.prober = ProbeAdapter(lambda: self.specs, targets.of, None, self.sink, self.clock, self.bench)
 
     def _attester(self, life):
         return self.attesters.get(life.incarnation)
@@ -192,7 +215,7 @@ async def test_new_probes_take_over_from_the_old_ones(box):
     box.prober.renew("w", proven=True)
     new = FakeWatch.made[-1]
     assert (new.started, new.proven, new.target.incarnation) == (True, True, 3)
-    assert new.spec == box.specs["w"].probes
+    assert new.spec == probes_of(box.specs["w"])
     await asyncio.wait_for(old.closed.wait(), 5)
     box.prober.end("w")
     box.prober.renew("w", proven=True)
@@ -225,3 +248,36 @@ async def test_a_life_without_a_build_is_not(box):
     asked = box.begin(3)
     assert asked.target.attester is box.attesters[3]
     assert "attestation" not in [one.kind for one in asked.spec.readiness]
+
+
+async def test_what_correctness_probes_say_goes_to_the_bench(box):
+    """Each ask with the standing that it led to, and each yes and no; of other stages nothing."""
+    teller = box.begin().teller
+    wrong = outcome(Verdict.FAILURE, "hello: 'x', expected 'y'")
+    teller.result(Stage.CORRECTNESS, "golden", wrong)
+    teller.weighed("golden", wrong, good=False)
+    teller.result(Stage.LIVENESS, "process", outcome())
+    assert box.bench.heard == [
+        ("asked", 3, "golden", Verdict.FAILURE, "bad"),
+        ("weighed", 3, "golden", Verdict.FAILURE, False),
+    ]
+
+
+async def test_an_operators_ask_goes_to_the_life_that_runs(box):
+    """Its number comes back with the answer; a worker that does not run is not asked."""
+    box.begin(5)
+    begun, answer = await box.prober.run_now("w", "golden")
+    assert (begun.incarnation, answer.summary) == (5, "golden")
+    box.prober.end("w")
+    with pytest.raises(ConflictError, match="does not run"):
+        await box.prober.run_now("w", "golden")
+
+
+@pytest.mark.parametrize(
+    ("fields", "asked"),
+    [({"pin": "p", "model": "m"}, 14), ({"command": ("c",)}, 0)],
+)
+async def test_a_worker_with_a_pin_is_asked_unasked(box, fields, asked):
+    """What a command of one's own answers is nobody's to guess."""
+    box.specs["w"] = WorkerSpec(**fields)
+    assert len(box.begin().spec.correctness) == asked

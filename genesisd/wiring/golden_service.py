@@ -1,0 +1,177 @@
+"""Recording a golden: only of a worker that is attested and found good, and held against the same pin unpatched."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import aiohttp
+
+from genesisd.attest.model import State
+from genesisd.clock import Clock
+from genesisd.control.correctness_views import GoldenView
+from genesisd.errors import ConflictError, GenesisError
+from genesisd.judge.ladder import reaches
+from genesisd.judge.model import Step
+from genesisd.probes.asking import NoAnswerError
+from genesisd.probes.golden import Golden, compare
+from genesisd.probes.model import Outcome, Verdict
+from genesisd.probes.ports import Target
+from genesisd.probes.recording import record
+from genesisd.supervisor.model import Phase
+from genesisd.supervisor.ports import EventSink, Life
+from genesisd.supervisor.spec import WorkerSpec, probes_of
+from genesisd.supervisor.supervisor import Supervisor
+from genesisd.wiring.acts import in_build
+from genesisd.wiring.attester import Attestations
+from genesisd.wiring.goldens import Goldens
+from genesisd.wiring.models import model_folder
+from genesisd.wiring.patched import Patched
+from genesisd.wiring.scratch import Scratch, ScratchError
+from genesisd.wiring.starts import Start
+
+BY_RECORDING = frozenset({"golden", "logprob-drift", "tokenizer"})
+"""Kinds that compare with a recording: they cannot speak for one that is to be made."""
+
+
+@dataclass(slots=True)
+class GoldenService:
+    """Records on an operator's word."""
+
+    supervisor: Callable[[], Supervisor]
+    life: Callable[[str], Life | None]
+    target: Callable[[Life, WorkerSpec], Target]
+    run_now: Callable[[str, str], Awaitable[tuple[Life, Outcome]]]
+    attestations: Attestations
+    patched: Patched
+    goldens: Goldens
+    scratch: Scratch
+    session: aiohttp.ClientSession
+    demo: Callable[[str], Path | None]
+    hub: Path
+    sink: EventSink
+    clock: Clock
+
+    async def record(self, worker: str, explain: Mapping[str, str], *, dry_run: bool) -> GoldenView:
+        """Record what the worker answers as right.
+
+        Raises:
+            ConflictError: it is not ready, not attested, not found good, does not answer the same twice, or answers
+                otherwise than the plain pin in a case for which no patch is named.
+        """
+        spec = self.supervisor().specs[worker]
+        life, start = await self._proven_life(worker, spec)
+        await self._found_good(worker, spec)
+        target = self.target(life, spec)
+        mine = await self._recorded(target, spec, start.pin or spec.pin or "", start.build)
+        if start.build is not None:
+            plain = await self._reference(worker, spec, start, mine)
+            mine = explained(mine, plain, explain, in_build(start))
+        path = self.goldens.path(mine.model, mine.pin, mine.build)
+        if not dry_run:
+            path = await asyncio.to_thread(self.goldens.keep, mine)
+            self.sink.emit("golden_recorded", worker, incarnation=life.incarnation, build=mine.build, path=str(path))
+        return GoldenView(
+            worker, mine.model, mine.pin, mine.build, str(path), len(mine.replies), mine.reference, mine.differs,
+            mine.recorded,
+        )  # fmt: skip
+
+    async def _proven_life(self, worker: str, spec: WorkerSpec) -> tuple[Life, Start]:
+        state = self.supervisor().actor(worker).state
+        life = self.life(worker)
+        start = self.patched.running(worker, state.incarnation)
+        if life is None or state.phase is not Phase.READY:
+            raise ConflictError(f"worker {worker} is {state.phase}", hint="record once it is ready", worker=worker)
+        if spec.model is None or start is None:
+            text = f"nothing is known of what worker {worker} was started with: only one with a 'pin' can be recorded"
+            raise ConflictError(text, hint=f"genesisctl workers restart {worker}", worker=worker)
+        if start.build is not None:
+            look = await self.attestations.look(life)
+            if look.attestation is None or look.attestation.state is not State.ATTESTED:
+                text = "not looked at" if look.attestation is None else look.attestation.summary
+                hint = f"genesisctl patches attest {worker}"
+                raise ConflictError(f"worker {worker} is not attested: {text}", hint=hint, worker=worker)
+        return life, start
+
+    async def _found_good(self, worker: str, spec: WorkerSpec) -> None:
+        """Every other probe that could order a restart says yes, now."""
+        for one in probes_of(spec).correctness or ():
+            if one.kind in BY_RECORDING or not reaches(Step(str(one.action)), Step.RESTART):
+                continue
+            _, outcome = await self.run_now(worker, one.kind)
+            if outcome.verdict not in {Verdict.SUCCESS, Verdict.SKIPPED}:
+                text = f"{one.kind} says {outcome.verdict} of {worker}: {outcome.summary}"
+                hint = "what is wrong must not become what is expected; mend that first"
+                raise ConflictError(text, hint=hint, worker=worker, kind=one.kind)
+
+    async def _recorded(self, target: Target, spec: WorkerSpec, pin: str, build: str | None) -> Golden:
+        weights = await asyncio.to_thread(self._weights, spec)
+        try:
+            return await record(
+                target,
+                target.casebook,
+                self.session,
+                model=spec.model or "",
+                pin=pin,
+                build=build,
+                weights=weights,
+                recorded=self.clock.wall(),
+            )
+        except NoAnswerError as problem:
+            hint = "record when it is not busy"
+            raise ConflictError(f"a question was not answered: {problem}", hint=hint, worker=target.worker) from problem
+
+    async def _reference(self, worker: str, spec: WorkerSpec, start: Start, mine: Golden) -> Golden:
+        """The plain pin's recording of the same questions; made on a scratch worker where there is none."""
+        known = self.goldens.of(mine.model, mine.pin, None)
+        if known is not None and (known.casebook, known.weights) == (mine.casebook, mine.weights):
+            return known
+
+        async def ask(target: Target) -> Golden:
+            return await self._recorded(target, spec, mine.pin, None)
+
+        try:
+            plain = await self.scratch.run(worker, in_build(start), f"the plain pin beside {worker}", ask)
+        except ScratchError as error:
+            text = f"the plain pin could not be asked beside {worker}: {error.message}"
+            hint = "record on a box with room for both, and copy the file into the goldens folder"
+            raise ConflictError(text, hint=hint, worker=worker) from error
+        await asyncio.to_thread(self.goldens.keep, plain)
+        return plain
+
+    def _weights(self, spec: WorkerSpec) -> str | None:
+        """Digest of the model's files by name and size; None where they cannot be seen."""
+        try:
+            folder = model_folder(spec.model or "", self.demo, Path(spec.env.get("HF_HOME") or self.hub))
+            if folder is None:
+                return None
+            files = sorted(one for one in folder.rglob("*") if one.is_file())
+            lines = [f"{one.relative_to(folder)} {one.stat().st_size}" for one in files]
+        except (GenesisError, OSError, ValueError):
+            return None
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def explained(mine: Golden, plain: Golden, explain: Mapping[str, str], patches: tuple[str, ...]) -> Golden:
+    """The recording with the patch that is named for each case in which it differs from the plain pin's.
+
+    Raises ConflictError where none is named, or one that is not in the build.
+    """
+    found = compare(mine, plain)
+    missing = {case: text for case, text in found.items() if case not in explain}
+    if missing:
+        told = "; ".join(f"{case}: {text}" for case, text in list(missing.items())[:3])
+        more = f" (and {len(missing) - 3} more)" if len(missing) > 3 else ""
+        raise ConflictError(
+            f"{len(missing)} answers differ from those of the plain pin, and no patch is named for it: {told}{more}",
+            hint="if that is what a patch is for: --explain CASE=PATCH; else it is a fault of the patches",
+            cases=sorted(missing),
+        )
+    if strangers := sorted({explain[case] for case in found} - set(patches)):
+        text = f"{', '.join(strangers)} is not in the build, so it cannot be why answers differ"
+        raise ConflictError(text, hint=f"in the build: {', '.join(patches) or 'nothing'}")
+    reference = f"{plain.pin} without patches, {plain.casebook}"
+    return replace(mine, differs={case: explain[case] for case in found}, reference=reference)

@@ -1,0 +1,121 @@
+"""Scratch workers: a worker's twin without a public address, for an experiment, ended when it is over.
+
+They are supervised like any other: gates, shim, scratch folders, attestation. So one that its daemon left is found by
+the next daemon, which ends it, since no configuration knows it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import shutil
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from genesisd.errors import GenesisError
+from genesisd.probes.ports import Target
+from genesisd.supervisor.model import Phase, StartRequested
+from genesisd.supervisor.ports import EventSink, Life
+from genesisd.supervisor.spec import FrontSpec, RestartSpec, WorkerSpec
+from genesisd.supervisor.supervisor import Supervisor
+from genesisd.wiring.overrides import Experiment, WorkerOverrides
+
+PREFIX = "scratch-"
+PATIENCE = 60.0
+"""Seconds that a scratch worker waits for a gate that nobody here opens: a card, a port."""
+OPENING = frozenset({"build-making", "pin-building", "tree"})
+"""Gates that open by themselves."""
+_LOOK = 0.5
+_Answer = TypeVar("_Answer")
+
+
+class ScratchError(GenesisError):
+    """The scratch worker could not be had; the message says what stood against it."""
+
+    code = "scratch"
+
+
+@dataclass(slots=True)
+class Scratch:
+    """Starts twins, one question each."""
+
+    supervisor: Callable[[], Supervisor]
+    overrides: WorkerOverrides
+    target: Callable[[Life, WorkerSpec], Target]
+    life: Callable[[str], Life | None]
+    forget: Callable[[str], None]
+    folder: Path
+    sink: EventSink
+    monotonic: Callable[[], float]
+
+    async def run(
+        self, worker: str, without: Collection[str], text: str, ask: Callable[[Target], Awaitable[_Answer]]
+    ) -> _Answer:
+        """Start a twin of ``worker`` without these patches, wait until it is ready, ask, and end it.
+
+        Raises:
+            ScratchError: it did not become ready, or a gate stayed shut.
+        """
+        name = PREFIX + secrets.token_hex(3)
+        spec = twin(self.supervisor().specs[worker], worker)
+        self.overrides.experiments[name] = Experiment(frozenset(without), text)
+        self.sink.emit("scratch_started", worker, scratch=name, without=sorted(without), text=text)
+        try:
+            await self.supervisor().add_new(name, spec)
+            return await ask(self.target(await self._ready(name, spec), spec))
+        finally:
+            await self._end(worker, name)
+
+    async def _ready(self, name: str, spec: WorkerSpec) -> Life:
+        actor = self.supervisor().actor(name)
+        actor.post(StartRequested(self.monotonic()))
+        limit = self.monotonic() + spec.start.cap
+        shut_since: float | None = None
+        while actor.pending or actor.state.phase is not Phase.READY:
+            state, now = actor.state, self.monotonic()
+            if state.phase is Phase.FAILED and not actor.pending:
+                raise ScratchError(f"it did not become ready: {state.reason.text}", reason=state.reason.code)
+            waits = state.phase is Phase.BLOCKED and state.reason.code not in OPENING
+            shut_since = (shut_since or now) if waits else None
+            if shut_since is not None and now - shut_since > PATIENCE:
+                raise ScratchError(f"it could not be started: {state.reason.text}", reason=state.reason.code)
+            if now > limit:
+                raise ScratchError(f"it was not ready after {spec.start.cap:g} s", reason="timeout")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK):
+                    await actor.change()
+        life = self.life(name)
+        if life is None:
+            raise ScratchError("it died as soon as it was ready", reason="gone")
+        return life
+
+    async def _end(self, worker: str, name: str) -> None:
+        """Also when cancelled: but a daemon that ends leaves it to the next one, which finds it unasked for."""
+        try:
+            if name in self.supervisor().actors:
+                await self.supervisor().remove(name)
+        finally:
+            self.overrides.experiments.pop(name, None)
+            self.forget(name)
+            self.sink.emit("scratch_ended", worker, scratch=name)
+        await asyncio.to_thread(shutil.rmtree, self.folder / name, ignore_errors=True)
+
+
+def twin(spec: WorkerSpec, worker: str) -> WorkerSpec:
+    """The same engine, nobody's address, no second try, and nothing that waits for others."""
+    return spec.model_copy(
+        update={
+            "listen": None,
+            "front": FrontSpec(enabled=False),
+            "engine_port": None,
+            "served_model_name": spec.served_model_name or worker,
+            "after": (),
+            "requires": (),
+            "autostart": False,
+            "restart": RestartSpec(budget=0),
+            "probes": spec.probes.model_copy(update={"correctness": ()}),
+        }
+    )

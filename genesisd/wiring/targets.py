@@ -1,0 +1,126 @@
+"""One life as its probes see it: where to ask, what it was started with, what it should say."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from genesisd.demo.locate import CASEBOOK
+from genesisd.errors import GenesisError, UnavailableError
+from genesisd.patches.serve_flags import ServeFlags
+from genesisd.probes import casebooks
+from genesisd.probes.casebook import Casebook
+from genesisd.probes.golden import Golden
+from genesisd.probes.ports import Abilities, Target, Traffic
+from genesisd.supervisor.ports import Card, CardLedger, EventSink, Life, Runner
+from genesisd.supervisor.spec import WorkerSpec
+from genesisd.wiring.attester import Attestations
+from genesisd.wiring.fronts import FrontAdapter
+from genesisd.wiring.goldens import Goldens
+from genesisd.wiring.models import DEMO
+from genesisd.wiring.patched import Patched
+
+LOOK_AGE = 0.5
+"""Seconds that a look at the process table may be old for a probe: workers share looks."""
+
+
+@dataclass(slots=True)
+class Targets:
+    """Makes them. A worker without a front, a golden or cards gets a target that says so."""
+
+    runner: Runner
+    fronts: FrontAdapter
+    attestations: Attestations
+    patched: Patched
+    goldens: Goldens
+    cards: CardLedger
+    sink: EventSink
+    _books: dict[Path, tuple[int, Casebook]] = field(default_factory=dict)
+
+    def of(self, life: Life, spec: WorkerSpec) -> Target:
+        """The target of a life that was started by ``spec``."""
+        worker = life.worker
+        key = spec.env.get("VLLM_API_KEY")
+
+        async def traffic() -> Traffic | None:
+            stats = await self.fronts.stats(worker)
+            if stats is None:
+                return None
+            return Traffic(stats.in_flight, stats.unanswered, stats.oldest_unanswered, stats.answered)
+
+        return Target(
+            worker=worker,
+            incarnation=life.incarnation,
+            leader=life.leader.pid,
+            host=life.host,
+            port=life.port,
+            members=lambda: self.runner.members(worker, LOOK_AGE),
+            model=spec.served_model_name or (worker if spec.pin is not None else None),
+            traffic=traffic,
+            log_path=self.runner.log_path(worker),
+            attester=self.attestations.attester(life),
+            headers={} if key is None else {"Authorization": f"Bearer {key}"},
+            abilities=abilities(spec),
+            casebook=self.casebook(worker, spec),
+            golden=lambda: self.golden(life, spec),
+            card_memory=self._card_memory(worker, spec),
+            engagement=lambda: self.attestations.engagement(life),
+        )
+
+    def golden(self, life: Life, spec: WorkerSpec) -> Golden | None:
+        """What is expected of what this life runs; None for a command of its own, or where nothing is known."""
+        start = self.patched.running(life.worker, life.incarnation)
+        if spec.model is None or spec.pin is None or start is None:
+            return None
+        return self.goldens.expected(spec.model, start.pin or spec.pin, start.build)
+
+    def casebook(self, worker: str, spec: WorkerSpec) -> Casebook:
+        """The worker's own, that of the project's own model, or the general one; none of a file that is broken."""
+        path = spec.probes.casebook or (CASEBOOK if (spec.model or "").startswith(DEMO) else None)
+        if path is None:
+            return casebooks.general()
+        try:
+            changed = path.stat().st_mtime_ns
+            if path not in self._books or self._books[path][0] != changed:
+                self._books[path] = changed, casebooks.load(path)
+        except (GenesisError, OSError) as error:
+            self.sink.emit("effect_failed", worker, effect="casebook", text=str(error), hint=None)
+            return Casebook()
+        return self._books[path][1]
+
+    def _card_memory(self, worker: str, spec: WorkerSpec) -> Callable[[], Awaitable[int | None]]:
+        async def held() -> int | None:
+            if not spec.gpus:
+                return None
+            members = set(self.runner.members(worker, LOOK_AGE))
+            try:
+                cards = await self.cards.cards()
+            except UnavailableError:
+                return None
+            known = [size for index in spec.gpus for pid, size in _holders(cards, index) if pid in members]
+            return sum(known) if known else None
+
+        return held
+
+
+def _holders(cards: Mapping[int, Card], index: int) -> list[tuple[int, int]]:
+    return list(cards[index].holders.items()) if index in cards else []
+
+
+def abilities(spec: WorkerSpec) -> Abilities:
+    """What the command line says. Of a command of one's own, and of flags in a file, nothing is known."""
+    if spec.pin is None:
+        return Abilities()
+    flags = ServeFlags(spec.args)
+    if not flags.whole:
+        return Abilities()
+    speculation = flags.mapping("--speculative-config")
+    method = None if speculation is None else str(speculation.get("method") or "draft") if speculation else ""
+    return Abilities(
+        tool_parser=(flags.value("--tool-call-parser") or "") if flags.is_on("--enable-auto-tool-choice") else "",
+        reasoning_parser=flags.value("--reasoning-parser") or "",
+        speculative=method,
+        prefix_caching=flags.is_on("--enable-prefix-caching"),
+        max_model_len=flags.number("--max-model-len"),
+    )
