@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from genesisd.patches.catalog import catalog
+from genesisd.probes.spec import CORRECTNESS
 from genesisd.supervisor.model import Phase, WorkerState
 from genesisd.supervisor.ports import Card, FrontStats
 from genesisd.supervisor.spec import WorkerSpec
@@ -52,7 +53,10 @@ def filled():
     """Metrics in which everything has a value."""
     metrics = Metrics()
     metrics.configure(
-        {f"w{n}": WorkerSpec(command=("x",), listen=Address(host="127.0.0.1", port=9000 + n)) for n in range(2)}
+        {
+            f"w{n}": WorkerSpec(pin="cpu-0.32.0", model="tiny", listen=Address(host="127.0.0.1", port=9000 + n))
+            for n in range(2)
+        }
     )
     metrics.config_read(ok=True)
     metrics.cards([Card(0, 24 << 30, 1 << 30, {})])
@@ -67,6 +71,11 @@ def filled():
         first, second = (patch.id for patch in catalog()[:2])
         metrics.patches(name, {first: "applied", second: "superseded"}, [])
         metrics.attestation(name, "attested", {first: 3, second: 0}, {second: "defensive"})
+        for probe in CORRECTNESS:
+            metrics.probe_standing(name, "correctness", probe.kind, "good")
+            metrics.probe_conclusive(name, "correctness", probe.kind, time.time())
+            metrics.probe_tokens(name, probe.kind, 100)
+        metrics.golden(name, time.time())
     for kind in ("build_made", "build_failed"):
         metrics.event(kind, None, {}, journalled=True)
     return metrics
@@ -92,7 +101,7 @@ def metric_names(expression):
 @pytest.mark.parametrize("rule", alerts(), ids=lambda rule: rule["alert"])
 def test_an_alert_has_all_that_its_reader_needs(rule):
     """Severity, a time, a summary, a description, and a page that says what to do."""
-    assert rule["labels"]["severity"] in ("critical", "warning")
+    assert rule["labels"]["severity"] in ("critical", "warning", "info")
     assert "for" in rule
     assert rule["annotations"]["summary"]
     assert rule["annotations"]["description"]
