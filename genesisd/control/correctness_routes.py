@@ -83,9 +83,11 @@ class CorrectnessRoutes:
 
     async def _incidents(self, request: web.Request) -> web.Response:
         limit = int(requests.number(request, "limit", 20, _MOST_ROWS))
-        open_only = requests.flag(request, "open")
+        open_only, worker = requests.flag(request, "open"), request.query.get("worker")
+        if worker is not None:
+            self._api.worker(worker)  # a mistyped name must not read as a worker without incidents
         async with asyncio.timeout(self._deadline):
-            found = await self._api.incidents(request.query.get("worker"), limit, open_only=open_only)
+            found = await self._api.incidents(worker, limit, open_only=open_only)
         return json_answer(wire.incidents(found))
 
     async def _incident(self, request: web.Request) -> web.Response:

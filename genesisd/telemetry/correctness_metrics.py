@@ -77,6 +77,11 @@ class CorrectnessMetrics:
             series.drop(*old)
         series.set(1, *now)
 
+    def rest(self) -> None:
+        """The worker is down for good: nobody gets its answers, right or wrong. A restart keeps what was last known."""
+        for kind in self._actions:
+            self.standing(_CORRECTNESS, kind, names.UNDECIDED)
+
     def conclusive(self, stage: str, kind: str, at: float) -> None:
         """A probe got a yes or a no at wall time ``at``; those of the other stages have their last success for that."""
         if stage == _CORRECTNESS and kind in self._actions:

@@ -97,6 +97,8 @@ class WorkerMetrics:
         self._set(names.PHASE_SINCE, round(clock.wall() - clock.monotonic() + state.since, 3))
         self._restarts = state.restarts
         self.refresh(clock.monotonic())
+        if state.phase in {Phase.STOPPED, Phase.FAILED}:
+            self.correctness.rest()
 
     def refresh(self, at: float) -> None:
         """Restarts leave the window as time passes."""

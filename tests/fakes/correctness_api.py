@@ -125,8 +125,6 @@ class FakeCorrectness:
         )
 
     async def incidents(self, worker: str | None, limit: int, *, open_only: bool) -> Sequence[IncidentView]:
-        if worker is not None:
-            self.worker(worker)
         self.asked.append((worker, limit, open_only))
         wanted = [one for one in self.found.values() if not open_only or one.closed is None]
         return tuple(replace(one, happenings=(), recorded=()) for one in wanted[:limit])

@@ -8,6 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from genesisd.incidents.model import CAUSES
 from genesisd.judge.model import Step
 from genesisd.probes.spec import CORRECTNESS
+from genesisd.supervisor.model import Phase, WorkerState
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.telemetry import names
 from genesisd.telemetry.events import KINDS
@@ -76,6 +77,14 @@ async def test_a_probe_has_one_standing(metrics, standing):
     metrics.probe_standing("a", "correctness", "golden", standing)
     found = await shown(metrics, names.PROBE_STANDING)
     assert [labels for labels in found if labels[1] == "golden"] == [("correctness", "golden", standing, "quarantine")]
+
+
+@pytest.mark.parametrize(("phase", "standing"), [(Phase.STOPPED, "undecided"), (Phase.FAILED, "undecided"), (Phase.BACKOFF, "bad"), (Phase.BLOCKED, "bad")])  # fmt: skip
+async def test_a_worker_that_is_down_for_good_answers_nothing_wrong(metrics, phase, standing):
+    """Else its alert would stay up for ever; through a restart or a bisection it does, since nothing was cured."""
+    metrics.probe_standing("a", "correctness", "golden", "bad")
+    metrics.worker_state("a", WorkerState(phase=phase))
+    assert ("correctness", "golden", standing, "quarantine") in await shown(metrics, names.PROBE_STANDING)
 
 
 async def test_other_stages_stand_too_without_an_action(metrics):
