@@ -1,20 +1,23 @@
-"""Why an incarnation died, from its exit status and its last words. Pure.
+"""Why an incarnation died: from its exit status, its last words and what the kernel said. Pure.
 
 The exit status says little (vLLM leaves with 0 when its engine dies) and the last line says less ("See root cause
-above"), so the rules look for the root cause in the whole tail, in the order of the table: the first rule that
-finds its line wins. A new rule is one entry and one sample line in the test.
+above"), so the rules of ``causes`` look for the root cause in the lines above it.
 """
 
 from __future__ import annotations
 
 import re
 import signal as signals
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from genesisd.supervisor.causes import RULES, Rule
+from genesisd.supervisor.kernel_lines import OF_THE_PROGRAM, Kernel, KernelLine, xid_words
 from genesisd.supervisor.model import ExitRecord
 
 TEXT_LIMIT = 400
+VAGUE = frozenset({"crash", "killed", "unknown", "engine-dead", "cuda-error"})
+"""Causes that an Xid of the program's own doing makes plainer; any other cause says more than it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,91 +29,28 @@ class Ending:
         signal: number of the ending signal, or None.
         tail: last lines of output.
         asked: what was ordered against it (``signal 15``, ``sweep``), or None: nobody asked.
+        pid: of the leader, or None.
+        kernel: what the kernel said around that time.
     """
 
     code: int | None
     signal: int | None
     tail: Sequence[str] = ()
     asked: str | None = None
+    pid: int | None = None
+    kernel: Sequence[KernelLine] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A cause, the lines that betray it, and the sentence for people (the groups of the match filled in)."""
-
-    cause: str
-    pattern: str
-    text: str
-    permanent: bool = False
-    code: int | None = None
-    """Only with this exit status."""
-    starting: bool = False
-    """Only while it had not begun to serve: the same words in a later log mean something else."""
-
-
-RULES = (
-    Rule("bad-config", r"error: (unrecognized arguments: .+)", "the command line was refused: {0}", True, 2),
-    Rule("bad-config", r"error: (argument .+)", "the command line was refused: {0}", True, 2),
-    Rule("bad-config", r"error: (.+)", "the command line was refused: {0}", True, 2),
-    Rule("bad-config", r"KeyError: ['\"](invalid (?:tool call|reasoning) parser: [^\s'\"]+)", "{0}", True),
-    Rule("bad-config", r"(invalid (?:tool call|reasoning) parser: [^\s'\"]+)", "{0}", True, starting=True),
-    # Not permanent: the next try meets the port's gate, which waits for a port that is given and passes over others.
-    Rule("port-taken", r"\[Errno 98\] (Address already in use.*)", "its port is taken: {0}", starting=True),
-    Rule(
-        "kv-too-large",
-        r"(Available memory on node .* less than requested memory for kv.*)",
-        "the KV cache does not fit into memory: {0}",
-        True,
-        starting=True,
-    ),
-    Rule(
-        "kv-too-large",
-        r"(Free memory on device .* is less than desired GPU memory utilization.*)",
-        "the wanted share of the card is not free: {0}",
-        starting=True,
-    ),
-    Rule(
-        "kv-too-small",
-        r"(No available memory for the cache blocks.*)",
-        "no memory is left for the KV cache: {0}",
-        True,
-        starting=True,
-    ),
-    Rule(
-        "kv-too-small",
-        r"(To serve at least one request with .* KV cache is needed.*)",
-        "the KV cache is too small for one request: {0}",
-        True,
-        starting=True,
-    ),
-    Rule("bad-weights", r"(SafetensorError: .+)", "a weight file cannot be read: {0}", True, starting=True),
-    Rule(
-        "bad-weights", r"(Cannot find any model weights with .+)", "the weights are missing: {0}", True, starting=True
-    ),
-    Rule("bad-model", r"(HFValidationError: .+)", "the model was not found: {0}", True, starting=True),
-    Rule("bad-model", r"(LocalEntryNotFoundError: .+)", "the model was not found: {0}", True, starting=True),
-    Rule("bad-model", r"(RepositoryNotFoundError: .+)", "the model was not found: {0}", True, starting=True),
-    Rule("bad-model", r"(Model architectures .*? are not supported[^.]*)", "{0}", True, starting=True),
-    Rule("cuda-oom", r"(CUDA out of memory\..*|CUDA error: out of memory.*)", "the card ran out of memory: {0}"),
-    Rule("cuda-error", r"(CUDA error: .+)", "the card failed: {0}"),
-    Rule("host-oom", r"(DefaultCPUAllocator: can't allocate memory.*)", "the machine ran out of memory: {0}"),
-    Rule("host-oom", r"(MemoryError.*|Cannot allocate memory.*)", "the machine ran out of memory: {0}"),
-    Rule(
-        "bad-environment",
-        r"^(?:\([^)]*\) )?((?:ModuleNotFoundError|ImportError): .+)",
-        "its environment lacks something: {0}",
-        True,
-        starting=True,
-    ),
-    Rule("bad-config", r"^\s*(?:\([^)]*\) )?Value error, (.+)", "a setting was refused: {0}", True, starting=True),
-    Rule("engine-dead", r"(EngineDeadError.*|engine core exited unexpectedly.*)", "its engine died: {0}"),
-)
 ROOT_CAUSE = re.compile(
     r"^(?:\([^)]*\) )?(?!RuntimeError: Engine core initialization failed)(?:\w+\.)*\w+(?:Error|Exception): .+"
 )
 """The last line of a traceback, which stands above the one that only says where to look."""
+LAST_ERROR = re.compile(r"RuntimeError: Engine core initialization failed")
 SERVING = re.compile(r"Application startup complete")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_PROCESS = re.compile(r"^\((\w[\w\s.=-]*?) ?pid=(\d+)\)\s?")
+_HEADER = re.compile(r"^(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b:?\s*(?:\d\d-\d\d [\d:]+ (?:\[[^\]]+\]|\S+\])\s?)?")
+_QUIET = frozenset({"DEBUG", "INFO", "WARNING"})
 
 
 def classify(ending: Ending) -> ExitRecord:
@@ -118,14 +58,62 @@ def classify(ending: Ending) -> ExitRecord:
     if ending.asked is not None:
         return _record(ending, "stopped", f"{how(ending)} after it was asked to stop ({ending.asked})")
     tail = [_COLOUR.sub("", line) for line in ending.tail]
+    return _with_kernel(ending, _by_words(ending, tail) or _plain(ending, tail), _pids(ending, tail))
+
+
+def _by_words(ending: Ending, tail: Sequence[str]) -> ExitRecord | None:
     starting = not any(SERVING.search(line) for line in tail)
+    words = _words(tail)
     for rule in RULES:
-        if (rule.code in (None, ending.code)) and (starting or not rule.starting):
-            for line in tail:
+        if rule.code in (None, ending.code) and (starting or not rule.starting):
+            for line in words:
                 if found := re.search(rule.pattern, line):
-                    text = f"{rule.text.format(*found.groups())} ({how(ending)})"
+                    text = f"{_sentence(rule, found)} ({how(ending)})"
                     return _record(ending, rule.cause, text, permanent=rule.permanent)
-    return _plain(ending, tail)
+    return None
+
+
+def _sentence(rule: Rule, found: re.Match[str]) -> str:
+    return rule.text.format(*(group for group in found.groups() if group is not None))
+
+
+def _words(tail: Sequence[str]) -> list[str]:
+    """The lines that may tell a cause, bare: above the line that only says where to look, without the log's chatter."""
+    last = max((number for number, line in enumerate(tail) if LAST_ERROR.search(line)), default=len(tail))
+    found = []
+    for line in tail[:last]:
+        bare = _PROCESS.sub("", line)
+        header = _HEADER.match(bare)
+        if header is None or header[1] not in _QUIET:
+            found.append(bare[header.end() :] if header else bare)
+    return found
+
+
+def _pids(ending: Ending, tail: Sequence[str]) -> Collection[int]:
+    """The processes of the tree, as far as they wrote a line."""
+    named = {int(found[2]) for line in tail if (found := _PROCESS.match(line))}
+    return named if ending.pid is None else named | {ending.pid}
+
+
+def _with_kernel(ending: Ending, record: ExitRecord, pids: Collection[int]) -> ExitRecord:
+    """What the kernel did outranks what the dead one noticed of it."""
+    ours = [line for line in ending.kernel if line.pid in pids]
+    if killed := next((line for line in ours if line.kind is Kernel.OOM), None):
+        return _record(ending, "host-oom", f"the kernel killed it for want of memory: {killed.text}")
+    faults = [line for line in (*ours, *_of_no_process(ending, record)) if line.kind is Kernel.XID]
+    if severe := next((line for line in faults if line.number not in OF_THE_PROGRAM), None):
+        return _record(ending, "xid", f"the driver reported {xid_words(severe)}; {record.text}")
+    if not faults:
+        return record
+    told = f"{record.text}; the driver reported {xid_words(faults[0])}"
+    return _record(ending, "xid" if record.cause in VAGUE else record.cause, told, permanent=record.permanent)
+
+
+def _of_no_process(ending: Ending, record: ExitRecord) -> list[KernelLine]:
+    """Faults of a whole card: the driver names no process when the card is gone. A clear death is no part of it."""
+    if record.cause not in VAGUE:
+        return []
+    return [line for line in ending.kernel if line.pid is None and line.number not in OF_THE_PROGRAM]
 
 
 def how(ending: Ending) -> str:

@@ -35,11 +35,11 @@ JUDGE_STEPS = (NO_STEP, *STEPS)
 EVENTS = (*KINDS, OTHER)
 EXIT_CAUSES = (
     "crash", "killed", "stopped", "unknown", "bad-config", "port-taken", "kv-too-large", "kv-too-small", "bad-weights",
-    "bad-model", "bad-environment", "cuda-oom", "cuda-error", "host-oom", "engine-dead", "illegal-memory-access", "nccl", "xid", OTHER,
+    "bad-model", "bad-environment", "cuda-oom", "cuda-error", "host-oom", "engine-dead", "illegal-memory-access", "nccl", "xid", "hung", OTHER,
 )  # fmt: skip
 """Those of ``supervisor.classify``."""
 RESTART_CAUSES = (
-    *EXIT_CAUSES[:-1], "hung", "start-timeout", "startup-wedged", "spawn-failed", "unexpected", "was-unkillable", "shim-lost",
+    *EXIT_CAUSES[:-1], "start-timeout", "startup-wedged", "spawn-failed", "unexpected", "was-unkillable", "shim-lost",
     "wrong-output", OTHER,
 )  # fmt: skip
 """A death, a hang, a start that came to nothing, answers that were wrong. Every ``spawn-...`` counts as ``spawn-failed``."""

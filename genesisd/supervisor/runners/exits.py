@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from genesisd.supervisor.classify import Ending, classify
+from genesisd.supervisor.kernel_lines import KernelLine
 from genesisd.supervisor.model import ExitRecord
 from genesisd.supervisor.runners.lives import LifeRecord, replace_json
 
 TAIL_BYTES = 64 << 10
 
 
-def exit_record(raw: Mapping[str, Any]) -> ExitRecord:
+BEFORE, AFTER = 120.0, 10.0
+"""Seconds around an exit in which what the kernel said may be about it: a pid may mean somebody else later."""
+KernelWords = Callable[[], Sequence[KernelLine]]
+
+
+def no_kernel_words() -> Sequence[KernelLine]:
+    """Where the kernel's log is not looked at."""
+    return ()
+
+
+def exit_record(raw: Mapping[str, Any], kernel: KernelWords = no_kernel_words) -> ExitRecord:
     """The meaning of a raw record. Fields of the wrong type count as not known."""
     tail = raw.get("tail")
     return classify(
@@ -24,8 +35,16 @@ def exit_record(raw: Mapping[str, Any]) -> ExitRecord:
             signal=_whole(raw.get("signal")),
             tail=[str(line) for line in tail] if isinstance(tail, list) else (),
             asked=str(raw["asked"]) if raw.get("asked") else None,
+            pid=_whole(raw.get("pid")),
+            kernel=_around(raw.get("ended"), kernel()),
         )
     )
+
+
+def _around(ended: object, lines: Sequence[KernelLine]) -> Sequence[KernelLine]:
+    if isinstance(ended, bool) or not isinstance(ended, int | float):
+        return ()
+    return [line for line in lines if ended - BEFORE <= line.at <= ended + AFTER]
 
 
 def read_exit(folder: Path, incarnation: int) -> dict[str, Any] | None:

@@ -49,7 +49,9 @@ class Handle:
         starter: shims.ShimStarter,
         cgroups: Cgroups,
         leftovers: Leftovers,
+        kernel: exits.KernelWords = exits.no_kernel_words,
     ) -> None:
+        self._kernel = kernel
         self.paths = paths
         self.worker = paths.worker
         self._instance = instance
@@ -245,7 +247,7 @@ class Handle:
         if hello is not None:
             newest = max(newest, int(hello["newest"]))
             raw = hello["exit"] or raw
-        return newest, exits.exit_record(raw) if raw and raw.get("incarnation") == newest else None
+        return newest, exits.exit_record(raw, self._kernel) if raw and raw.get("incarnation") == newest else None
 
     async def _reap_orphans(self) -> int:
         """End what nobody can adopt; how many processes survive that."""
@@ -363,7 +365,7 @@ class Handle:
     def _exited(self, incarnation: int, raw: Message) -> None:
         if self._record and self._alive and self._record.incarnation == incarnation:
             self._alive = False
-            self._report(Exited(self._clock.monotonic(), incarnation, exits.exit_record(raw)))
+            self._report(Exited(self._clock.monotonic(), incarnation, exits.exit_record(raw, self._kernel)))
 
     def _swept(self, incarnation: int, survivors: int) -> None:
         record = self._record
@@ -506,7 +508,7 @@ class Handle:
         """Someone waits for the end of a life that is over."""
         raw = exits.read_exit(self.paths.exits, incarnation)
         now = self._clock.monotonic()
-        self._report(Exited(now, incarnation, exits.exit_record(raw or {})))
+        self._report(Exited(now, incarnation, exits.exit_record(raw or {}, self._kernel)))
         self._report(Swept(now, incarnation))
 
     def _beside(self, work: Coroutine[Any, Any, None]) -> None:

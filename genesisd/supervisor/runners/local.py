@@ -11,6 +11,7 @@ from pathlib import Path
 from genesisd.clock import Clock, SystemClock
 from genesisd.supervisor.cgroups import Cgroups, own_group
 from genesisd.supervisor.ports import Found, Launch, Life, Report
+from genesisd.supervisor.runners.exits import KernelWords, no_kernel_words
 from genesisd.supervisor.runners.handle import Handle
 from genesisd.supervisor.runners.leftovers import Leftovers
 from genesisd.supervisor.runners.paths import WorkerPaths
@@ -28,6 +29,7 @@ class LocalRunner:
         python: interpreter of the shims.
         shim: path of the shim's file.
         cgroup: the delegated cgroup; None: none is used.
+        kernel: what the kernel said lately, for the causes of deaths.
     """
 
     def __init__(
@@ -39,7 +41,9 @@ class LocalRunner:
         python: str = sys.executable,
         shim: Path = SHIM,
         cgroup: Path | None = None,
+        kernel: KernelWords = no_kernel_words,
     ) -> None:
+        self._kernel = kernel
         self._state = state.absolute()
         self._runtime = runtime.absolute()
         self._clock = clock or SystemClock()
@@ -124,7 +128,7 @@ class LocalRunner:
         if worker not in self._handles:
             paths = WorkerPaths(self._state, self._runtime, worker)
             self._handles[worker] = Handle(
-                paths, self._instance, self._clock, self._starter, self._cgroups, self._leftovers
+                paths, self._instance, self._clock, self._starter, self._cgroups, self._leftovers, self._kernel
             )
         return self._handles[worker]
 

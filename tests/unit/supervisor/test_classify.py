@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from genesisd.supervisor.classify import RULES, Ending, classify
+from genesisd.incidents.model import CAUSES
+from genesisd.supervisor.causes import RULES
+from genesisd.supervisor.classify import Ending, classify
+from genesisd.supervisor.kernel_lines import parse
+from genesisd.telemetry.names import EXIT_CAUSES
 
 CORE_FAILED = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
+PREFIX = re.compile(r"^\(.*?pid=\d+\) ")
 SERVING = "(APIServer pid=7) INFO:     Application startup complete."
 
 SAMPLES = [
@@ -79,6 +86,90 @@ SAMPLES = [
 ]
 
 
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.cause}-{RULES.index(rule)}")
+def test_the_sample_of_each_rule_has_its_cause(rule):
+    """No rule above it takes it away, alone or in a whole tail, with colours and prefixes."""
+    code = rule.code if rule.code is not None else 1
+    coloured = f"\x1b[0;36m(EngineCore pid=1)\x1b[0;0m {PREFIX.sub('', rule.sample)}"
+    for tail in ([rule.sample], ["Traceback (most recent call last):", rule.sample, CORE_FAILED], [coloured, ""]):
+        if rule.code == 2 and tail[0] == coloured:
+            continue  # argparse knows no prefix
+        record = classify(Ending(code, None, tail))
+        assert (record.cause, record.permanent) == (rule.cause, rule.permanent), tail
+        assert record.text.startswith(rule.text.partition("{")[0])
+    assert rule.source
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.code is None], ids=lambda rule: rule.sample[:40])
+def test_what_users_wrote_is_no_cause(rule):
+    """A server that logs requests holds any words; and a server that served did not fail to load."""
+    quoted = f"(APIServer pid=7) INFO 11-30 10:00:00 [logger.py:40] Received request x: prompt: {rule.sample!r}"
+    assert classify(Ending(1, None, [SERVING, quoted])).cause == "crash"
+    if rule.starting:
+        assert classify(Ending(1, None, [SERVING, rule.sample])).permanent is False
+
+
+def test_every_cause_is_known_to_incidents_and_metrics():
+    """One vocabulary."""
+    assert {rule.cause for rule in RULES} <= set(CAUSES)
+    assert {rule.cause for rule in RULES} | {"xid"} <= set(EXIT_CAUSES)
+
+
+def test_only_what_stands_above_the_last_word_counts():
+    """What is written while it ends is a consequence."""
+    tail = ["ValueError: something new", CORE_FAILED, "torch.OutOfMemoryError: CUDA out of memory. Tried to"]
+    assert classify(Ending(1, None, tail)).cause == "crash"
+
+
+OOM = "Memory cgroup out of memory: Killed process 8 (VLLM::EngineCor) total-vm:9kB, anon-rss:8kB"
+ENGINE_LOST = "(APIServer pid=7) ERROR 11-30 10:05:12 [core_client.py:622] MPClient: engine core exited unexpectedly"
+
+
+@pytest.mark.parametrize(
+    ("code", "signal", "pid", "tail"),
+    [(None, 9, 8, []), (0, None, 7, ["(EngineCore pid=8) INFO 11-30 10:00:00 [core.py:1] loaded", ENGINE_LOST])],
+)
+def test_the_kernels_kill_of_any_of_its_processes_is_the_cause(code, signal, pid, tail):
+    """Leader or engine; the sentence is the kernel's."""
+    record = classify(Ending(code, signal, tail, pid=pid, kernel=[parse(OOM, 1.0)]))
+    assert record.cause == "host-oom"
+    assert "Killed process 8" in record.text
+
+
+def test_the_kill_of_a_stranger_is_not():
+    """Somebody else's process died for memory."""
+    record = classify(Ending(0, None, [ENGINE_LOST], pid=9, kernel=[parse(OOM, 1.0)]))
+    assert record.cause == "engine-dead"
+
+
+def test_one_that_was_asked_to_end_was_not_killed_by_the_kernel():
+    """Whatever the kernel says."""
+    assert classify(Ending(None, 9, [], "sweep", 8, [parse(OOM, 1.0)])).cause == "stopped"
+
+
+FALLEN = "NVRM: Xid (PCI:0000:44:00): 79, GPU has fallen off the bus"
+FAULT = "NVRM: Xid (PCI:0000:0a:00): 31, pid=8, name=VLLM::EngineCor, Ch 00000010, MMU Fault"
+ILLEGAL = "(EngineCore pid=8) torch.AcceleratorError: CUDA error: an illegal memory access was encountered"
+
+
+@pytest.mark.parametrize(
+    ("tail", "kernel", "cause", "words"),
+    [
+        ([ENGINE_LOST], FALLEN, "xid", "fallen off the bus"),
+        (["(EngineCore pid=8) RuntimeError: CUDA error: unknown error"], FALLEN, "xid", "Xid 79 on 0000:44:00"),
+        ([ILLEGAL], FAULT, "illegal-memory-access", "; the driver reported Xid 31"),
+        (["(EngineCore pid=8) x", ENGINE_LOST], FAULT, "xid", "its engine died"),
+        ([ENGINE_LOST], FAULT, "engine-dead", "its engine died"),
+        (["OSError: [Errno 98] Address already in use"], FALLEN, "port-taken", "its port is taken"),
+        ([ILLEGAL], FAULT.replace(" 31,", " 48,"), "xid", "double-bit"),
+    ],
+)
+def test_a_fault_of_the_card_is_the_cause_unless_the_program_says_more(tail, kernel, cause, words):
+    """Of its own process, or of the whole card where the death is else unclear."""
+    record = classify(Ending(1, None, tail, pid=7, kernel=[parse(kernel, 1.0)]))
+    assert (record.cause, words in record.text) == (cause, True)
+
+
 @pytest.mark.parametrize(("cause", "permanent", "code", "tail"), SAMPLES)
 def test_a_real_line_has_its_cause(cause, permanent, code, tail):
     """The line above the last RuntimeError decides, and the sentence quotes it."""
@@ -136,8 +227,6 @@ def test_colours_and_length_do_not_matter():
 
 def test_every_rule_has_a_pattern_that_fills_its_sentence():
     """A rule that could not be worded would fail at the worst moment."""
-    import re
-
     for rule in RULES:
         groups = re.compile(rule.pattern).groups
         assert rule.text.format(*["x"] * groups)
