@@ -46,12 +46,7 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """A probe that is bad: since when, how far one may go for it, and what it says.
-
-    Attributes:
-        incarnation: the life that it speaks of. One of an earlier life is remembered until its kind is good again:
-            nothing is done for it, but nothing counts as cured before.
-    """
+    """A probe that is bad. One of an earlier life is kept until its kind is good again: it only stands against a cure."""
 
     kind: str
     at: float
@@ -70,8 +65,7 @@ class JudgeState:
         complaints: bad probes, by kind.
         step: the highest step of the present episode; None while there is none.
         taken: times and names of the steps that cost something (restart and above) within the window.
-        cured_at: since when nothing that counts is bad in this life, or a bad probe of an earlier life became good;
-            None while something is bad, or there is no episode.
+        cured_at: since when nothing that counts was bad, or became good; None while something is, or no episode.
         bisecting: a bisection is under way; nothing else is done meanwhile.
         blamed: what was found at fault in the present episode (patch ids), for the words to people.
         capped: the limit at which it was told that nothing more may be done; not told again below it.
@@ -126,7 +120,6 @@ class Bisected:
     Attributes:
         guilty: patches that were quarantined; empty where none could be blamed.
         pin_fails: the plain pin fails as well, so that no patch is to blame.
-        text: one sentence for people.
     """
 
     at: float
