@@ -7,12 +7,16 @@ from typing import Any
 
 import aiohttp
 
+from genesisd.probes.kinds.acceptance import Acceptance
 from genesisd.probes.kinds.attestation import Attested
+from genesisd.probes.kinds.creep import Creep
 from genesisd.probes.kinds.degeneration import Degeneration
+from genesisd.probes.kinds.engagement import Engagement
 from genesisd.probes.kinds.generation import Generation
 from genesisd.probes.kinds.golden import GoldenAnswers
 from genesisd.probes.kinds.http import Http
 from genesisd.probes.kinds.keep_alive import KeepAlive
+from genesisd.probes.kinds.latency import Latency
 from genesisd.probes.kinds.logprob_drift import LogprobDrift
 from genesisd.probes.kinds.needle import NeedleLadder
 from genesisd.probes.kinds.port_owner import PortOwner
@@ -42,5 +46,9 @@ PROBES: Mapping[str, Callable[[Any, aiohttp.ClientSession], Probe]] = {
     "reasoning": Reasoning,
     "degeneration": Degeneration,
     "needle": NeedleLadder,
+    "acceptance": Acceptance,
+    "latency": Latency,
+    "creep": Creep,
+    "engagement": Engagement,
 }
 """Kind -> what makes its state for one life from its spec and the shared session."""

@@ -1,8 +1,9 @@
-"""The few series of vLLM's /metrics that show movement. Pure."""
+"""The few series of vLLM's /metrics that probes look at. Pure."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _FIELDS = {
@@ -18,6 +19,8 @@ _LINE = re.compile(
     rb"^(" + b"|".join(re.escape(name) for name in _FIELDS) + rb")(?:\{[^\n]*\})? ([0-9.eE+-]+|NaN|[+-]Inf)\b",
     re.MULTILINE,
 )
+_SAMPLE = re.compile(rb"(?:\{([^\n]*)\})? ([0-9.eE+-]+|NaN|[+-]Inf)\b")
+_BOUND = re.compile(rb'(?:^|,)le="([^"]+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +65,36 @@ def moved(before: Values, after: Values, *, tokens_only: bool = False) -> bool:
     if tokens_only:
         return False
     return (before.kv, before.running) != (after.kv, after.running) or after.waiting < before.waiting
+
+
+def samples(text: bytes, name: bytes) -> Iterator[tuple[bytes, float]]:
+    """Labels (without braces) and value of each sample that is named exactly so; NaN is left out.
+
+    Looks for lines that begin with the name, since a page of several MiB must not be split into lines.
+    """
+    start = 0 if text.startswith(name) else _next(text, name, 0)
+    while start >= 0:
+        found = _SAMPLE.match(text, start + len(name))
+        if found and found[2] != b"NaN":
+            yield found[1] or b"", float(found[2])
+        start = _next(text, name, start)
+
+
+def _next(text: bytes, name: bytes, start: int) -> int:
+    return text.find(b"\n" + name, start) + 1 or -1
+
+
+def total(text: bytes, name: bytes) -> float | None:
+    """Sum over all engines of one counter or gauge, or None where the page has none of it."""
+    values = [value for _, value in samples(text, name)]
+    return sum(values) if values else None
+
+
+def buckets(text: bytes, name: bytes) -> dict[float, float]:
+    """Cumulative counts of a histogram by upper bound, summed over all engines; empty where the page has none."""
+    found: dict[float, float] = {}
+    for labels, value in samples(text, name + b"_bucket"):
+        if bound := _BOUND.search(labels):
+            edge = float(bound[1])
+            found[edge] = found.get(edge, 0.0) + value
+    return found

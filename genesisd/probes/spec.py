@@ -207,6 +207,8 @@ class AcceptanceProbe(CorrectnessProbe):
 
     kind: Literal["acceptance"] = "acceptance"
     period: Duration = Field(default=60.0, gt=0)
+    recheck: Duration = 60.0
+    """A window that is two seconds older says the same again."""
     floor: float = Field(default=0.55, ge=0, le=1)
     window: Duration = Field(default=600.0, gt=0)
     min_drafts: int = Field(default=200, ge=1)
@@ -219,6 +221,8 @@ class LatencyProbe(CorrectnessProbe):
 
     kind: Literal["latency"] = "latency"
     period: Duration = Field(default=60.0, gt=0)
+    recheck: Duration = 60.0
+    """A window that is two seconds older says the same again."""
     window: Duration = Field(default=600.0, gt=0)
     quantile: float = Field(default=0.95, gt=0, lt=1)
     first_token: Duration | None = None
@@ -234,6 +238,8 @@ class CreepProbe(CorrectnessProbe):
 
     kind: Literal["creep"] = "creep"
     period: Duration = Field(default=15.0, gt=0)
+    recheck: Duration = 15.0
+    """A window that is two seconds older says the same again."""
     window: Duration = Field(default=4 * 3600.0, gt=0)
     memory: ByteSize = 64 << 20
     """Bytes an hour of resident or card memory above which growth is told."""
