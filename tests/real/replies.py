@@ -40,7 +40,7 @@ def expected(case: Case, parser: str, *, stream: bool, patched: bool = False) ->
 def ask(server: Server, case: Case, *, stream: bool) -> Reply:
     """The server's reply to a case."""
     raw = server.chat(case["request"], stream=stream)
-    return _joined(raw) if stream else _whole(raw)
+    return joined(raw) if stream else whole(raw)
 
 
 def _streamed(reply: Reply) -> Reply:
@@ -48,7 +48,8 @@ def _streamed(reply: Reply) -> Reply:
     return reply | {"content": reply["content"] or None}
 
 
-def _whole(raw: str) -> Reply:
+def whole(raw: str) -> Reply:
+    """A whole reply."""
     choice = json.loads(raw)["choices"][0]
     message = choice["message"]
     calls = [call["function"] for call in message.get("tool_calls") or []]
@@ -60,7 +61,8 @@ def _whole(raw: str) -> Reply:
     }
 
 
-def _joined(raw: str) -> Reply:
+def joined(raw: str) -> Reply:
+    """A stream, put together."""
     said = {"content": "", "reasoning": ""}
     calls: dict[int, dict[str, str]] = {}
     finish = None

@@ -50,7 +50,8 @@ def known(notation: str) -> dict[tuple[str, str], dict[str, Any]]:
         needs, body = case["needs"], case["request"]
         if needs["tool_parser"] in (None, notation):
             form = form_of(body, needs["strict_tool_calling"] is not False)
-            found.setdefault((render(body, notation), form), case)
+            form = "none" if body.get("tool_choice") == "none" else form
+            found[render(body, notation), form] = case
     return found
 
 

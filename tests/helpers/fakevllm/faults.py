@@ -49,10 +49,23 @@ def spoil_ids(ids: list[int], faults: frozenset[str], turn: int, golden: bool) -
         return vocab().encode("!") * max(64, len(ids))
     if "repeat" in faults:
         return ids[:1] + (ids[1:2] or ids[:1]) * max(64, len(ids))
-    if "near-tie" in faults and not golden and turn % 2 and len(ids) > 2:
-        at = seed(ids) % (len(ids) - 2) + 1
-        return [*ids[:at], vocab().encode(" amber")[0], *ids[at + 1 :]]
+    if "near-tie" in faults and not golden and turn % 2 and (one := tie(ids)):
+        return [*ids[: one[0]], one[1], *ids[one[0] + 1 :]]
     return ids
+
+
+def tie(ids: list[int]) -> tuple[int, int] | None:
+    """Where an answer could as well go on with another token, and which."""
+    return (seed(ids) % (len(ids) - 2) + 1, vocab().encode(" amber")[0]) if len(ids) > 2 else None
+
+
+def tell_tie(entries: list[list[tuple[int, float, int]]], right: list[int]) -> None:
+    """Make the logprobs of a near tie say so."""
+    if (one := tie(right)) and one[0] < len(entries):
+        entry = entries[one[0]]
+        other = right[one[0]] if entry[0][0] == one[1] else one[1]
+        entry[0] = (entry[0][0], -0.69, 1)
+        entry[1:2] = [(other, -0.71, 2)] if len(entry) > 1 else []
 
 
 def _another_word(text: str, salt: int) -> str:
