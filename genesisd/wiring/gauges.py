@@ -9,7 +9,7 @@ from genesisd.supervisor.spec import WorkerSpec
 from genesisd.telemetry.metrics import Metrics
 from genesisd.telemetry.subscription import Told
 from genesisd.wiring.bisection import Bisections
-from genesisd.wiring.goldens import Goldens
+from genesisd.wiring.goldens import Goldens, subject_of
 from genesisd.wiring.incidents import IncidentRecorder
 from genesisd.wiring.patched import Patched
 from genesisd.wiring.quarantine import CARD, PATCH, Quarantine
@@ -57,8 +57,6 @@ class Gauges:
             self.metrics.golden(worker, self._recorded(worker, spec))
 
     def _recorded(self, worker: str, spec: WorkerSpec) -> float | None:
-        start = self.patched.running(worker, self.incarnation(worker))
-        if spec.model is None or start is None:
-            return None
-        golden = self.goldens.of(spec.model, start.pin or spec.pin or "", start.build)
+        subject = subject_of(worker, spec, self.patched.running(worker, self.incarnation(worker)))
+        golden = None if subject is None else self.goldens.of(subject)
         return None if golden is None else golden.recorded

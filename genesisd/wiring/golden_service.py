@@ -27,7 +27,7 @@ from genesisd.supervisor.spec import WorkerSpec, probes_of
 from genesisd.supervisor.supervisor import Supervisor
 from genesisd.wiring.acts import in_build
 from genesisd.wiring.attester import Attestations
-from genesisd.wiring.goldens import Goldens
+from genesisd.wiring.goldens import Goldens, Subject, subject_of
 from genesisd.wiring.models import model_folder
 from genesisd.wiring.patched import Patched
 from genesisd.wiring.scratch import Scratch, ScratchError
@@ -63,14 +63,14 @@ class GoldenService:
                 otherwise than the plain pin in a case for which no patch is named.
         """
         spec = self.supervisor().specs[worker]
-        life, start = await self._proven_life(worker, spec)
+        life, subject = await self._proven_life(worker, spec)
         await self._found_good(worker, spec)
-        target = self.target(life, spec)
-        mine = await self._recorded(target, spec, start.pin or spec.pin or "", start.build)
-        if start.build is not None:
-            plain = await self._reference(worker, spec, start, mine)
+        mine = await self._recorded(self.target(life, spec), spec, subject)
+        start = self.patched.running(worker, life.incarnation)
+        if start is not None and start.build is not None:
+            plain = await self._reference(worker, spec, start, subject.plain, mine)
             mine = explained(mine, plain, explain, in_build(start))
-        path = self.goldens.path(mine.model, mine.pin, mine.build)
+        path = self.goldens.path(subject)
         if not dry_run:
             path = await asyncio.to_thread(self.goldens.keep, mine)
             self.sink.emit("golden_recorded", worker, incarnation=life.incarnation, build=mine.build, path=str(path))
@@ -79,22 +79,22 @@ class GoldenService:
             mine.recorded,
         )  # fmt: skip
 
-    async def _proven_life(self, worker: str, spec: WorkerSpec) -> tuple[Life, Start]:
+    async def _proven_life(self, worker: str, spec: WorkerSpec) -> tuple[Life, Subject]:
         state = self.supervisor().actor(worker).state
         life = self.life(worker)
-        start = self.patched.running(worker, state.incarnation)
+        subject = subject_of(worker, spec, self.patched.running(worker, state.incarnation))
         if life is None or state.phase is not Phase.READY:
             raise ConflictError(f"worker {worker} is {state.phase}", hint="record once it is ready", worker=worker)
-        if spec.model is None or start is None:
-            text = f"nothing is known of what worker {worker} was started with: only one with a 'pin' can be recorded"
+        if subject is None:
+            text = f"nothing is known of what worker {worker} was started with"
             raise ConflictError(text, hint=f"genesisctl workers restart {worker}", worker=worker)
-        if start.build is not None:
+        if subject.build is not None:
             look = await self.attestations.look(life)
             if look.attestation is None or look.attestation.state is not State.ATTESTED:
                 text = "not looked at" if look.attestation is None else look.attestation.summary
                 hint = f"genesisctl patches attest {worker}"
                 raise ConflictError(f"worker {worker} is not attested: {text}", hint=hint, worker=worker)
-        return life, start
+        return life, subject
 
     async def _found_good(self, worker: str, spec: WorkerSpec) -> None:
         """Every other probe that could order a restart says yes, now."""
@@ -107,16 +107,16 @@ class GoldenService:
                 hint = "what is wrong must not become what is expected; mend that first"
                 raise ConflictError(text, hint=hint, worker=worker, kind=one.kind)
 
-    async def _recorded(self, target: Target, spec: WorkerSpec, pin: str, build: str | None) -> Golden:
+    async def _recorded(self, target: Target, spec: WorkerSpec, subject: Subject) -> Golden:
         weights = await asyncio.to_thread(self._weights, spec)
         try:
             return await record(
                 target,
                 target.casebook,
                 self.session,
-                model=spec.model or "",
-                pin=pin,
-                build=build,
+                model=subject.model,
+                pin=subject.pin,
+                build=subject.build,
                 weights=weights,
                 recorded=self.clock.wall(),
             )
@@ -124,14 +124,14 @@ class GoldenService:
             hint = "record when it is not busy"
             raise ConflictError(f"a question was not answered: {problem}", hint=hint, worker=target.worker) from problem
 
-    async def _reference(self, worker: str, spec: WorkerSpec, start: Start, mine: Golden) -> Golden:
+    async def _reference(self, worker: str, spec: WorkerSpec, start: Start, subject: Subject, mine: Golden) -> Golden:
         """The plain pin's recording of the same questions; made on a scratch worker where there is none."""
-        known = self.goldens.of(mine.model, mine.pin, None)
+        known = self.goldens.of(subject)
         if known is not None and (known.casebook, known.weights) == (mine.casebook, mine.weights):
             return known
 
         async def ask(target: Target) -> Golden:
-            return await self._recorded(target, spec, mine.pin, None)
+            return await self._recorded(target, spec, subject)
 
         try:
             plain = await self.scratch.run(worker, in_build(start), f"the plain pin beside {worker}", ask)

@@ -7,16 +7,40 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from genesisd.errors import GenesisError
 from genesisd.pins.atomic import sync_folder, write_bytes
 from genesisd.probes.golden import Golden
 from genesisd.probes.golden_json import from_json, to_json
+from genesisd.supervisor.spec import WorkerSpec
+from genesisd.wiring.starts import Start
 
+COMMAND = "command"
+"""Stands for the pin of a worker that has a command of its own."""
 _PLAIN = re.compile(r"[^A-Za-z0-9._+-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a recording is of: the model, the pin or ``COMMAND``, and the build (None without patches)."""
+
+    model: str
+    pin: str
+    build: str | None
+
+    @property
+    def plain(self) -> Subject:
+        """The same without patches."""
+        return replace(self, build=None)
+
+
+def subject_of(worker: str, spec: WorkerSpec, start: Start | None) -> Subject | None:
+    """What a life is, for recordings; None for a life with a pin of whose start nothing is known."""
+    if spec.pin is None:
+        return Subject(spec.model or spec.served_model_name or worker, COMMAND, None)
+    return None if start is None else Subject(spec.model or worker, start.pin or spec.pin, start.build)
 
 
 class Goldens:
@@ -24,7 +48,7 @@ class Goldens:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._held: dict[tuple[str, str, str | None], Golden] = {}
+        self._held: dict[Subject, Golden] = {}
         self.faults: list[str] = []
         """Files that are no recordings, each with what is wrong with it."""
 
@@ -36,42 +60,40 @@ class Goldens:
             except (GenesisError, OSError) as error:
                 self.faults.append(f"{path}: {error}")
             else:
-                self._held[found.model, found.pin, found.build] = found
+                self._held[Subject(found.model, found.pin, found.build)] = found
 
-    def of(self, model: str, pin: str, build: str | None) -> Golden | None:
+    def of(self, subject: Subject) -> Golden | None:
         """What was recorded of exactly this."""
-        return self._held.get((model, pin, build))
+        return self._held.get(subject)
 
-    def expected(self, model: str, pin: str, build: str | None) -> Golden | None:
+    def expected(self, subject: Subject) -> Golden | None:
         """What the answers of this build are held against.
 
         Its own recording; without one that of the plain pin, less the cases that some build of the pin is known to
         answer otherwise: a set of patches that nobody recorded yet is not thereby right in all it says.
         """
-        own = self._held.get((model, pin, build))
-        if own is not None or build is None:
+        own = self._held.get(subject)
+        if own is not None or subject.build is None:
             return own
-        plain = self._held.get((model, pin, None))
+        plain = self._held.get(subject.plain)
         if plain is None:
             return None
-        differs = {case for one in self._of_pin(model, pin) for case in one.differs}
+        differs = {case for key, one in self._held.items() if key.plain == subject.plain for case in one.differs}
         return replace(plain, replies={name: reply for name, reply in plain.replies.items() if name not in differs})
 
     def keep(self, golden: Golden) -> Path:
         """Keep one, in the place of an earlier one of the same build; returns its file. Blocks. Raises OSError."""
-        path = self.path(golden.model, golden.pin, golden.build)
+        subject = Subject(golden.model, golden.pin, golden.build)
+        path = self.path(subject)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, to_json(golden).encode(), mode=0o640)
         sync_folder(path.parent)
-        self._held[golden.model, golden.pin, golden.build] = golden
+        self._held[subject] = golden
         return path
 
-    def path(self, model: str, pin: str, build: str | None) -> Path:
+    def path(self, subject: Subject) -> Path:
         """Where one is kept."""
-        return self._folder / _slug(model) / f"{_slug(build or pin)}.json"
-
-    def _of_pin(self, model: str, pin: str) -> Iterator[Golden]:
-        return (one for key, one in self._held.items() if key[:2] == (model, pin))
+        return self._folder / _slug(subject.model) / f"{_slug(subject.build or subject.pin)}.json"
 
 
 def _slug(name: str) -> str:

@@ -17,7 +17,7 @@ from genesisd.supervisor.ports import Card, CardLedger, EventSink, Life, Runner
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.attester import Attestations
 from genesisd.wiring.fronts import FrontAdapter
-from genesisd.wiring.goldens import Goldens
+from genesisd.wiring.goldens import Goldens, subject_of
 from genesisd.wiring.models import DEMO
 from genesisd.wiring.patched import Patched
 
@@ -69,11 +69,9 @@ class Targets:
         )
 
     def golden(self, life: Life, spec: WorkerSpec) -> Golden | None:
-        """What is expected of what this life runs; None for a command of its own, or where nothing is known."""
-        start = self.patched.running(life.worker, life.incarnation)
-        if spec.model is None or spec.pin is None or start is None:
-            return None
-        return self.goldens.expected(spec.model, start.pin or spec.pin, start.build)
+        """What is expected of what this life runs; None where nothing was recorded, or nothing is known of its start."""
+        subject = subject_of(life.worker, spec, self.patched.running(life.worker, life.incarnation))
+        return None if subject is None else self.goldens.expected(subject)
 
     def casebook(self, worker: str, spec: WorkerSpec) -> Casebook:
         """The worker's own, that of the project's own model, or the general one; none of a file that is broken."""
