@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from genesisd.incidents.model import CAUSES
 
 TITLES = {
@@ -66,6 +68,12 @@ def of_probe(kind: str) -> str:
     if kind in WRONG_ANSWERS:
         return "garbage-output"
     return "bad-build" if kind in _BUILD else "unknown"
+
+
+def of_probes(kinds: Iterable[str]) -> str:
+    """What several show together: wrong answers weigh most."""
+    found = [of_probe(kind) for kind in kinds] or ["unknown"]
+    return "garbage-output" if "garbage-output" in found else found[0]
 
 
 def _weight(cause: str) -> int:

@@ -25,6 +25,7 @@ class Reading:
         evidence: folder of a bundle that it tells of.
         ends: the incident is over.
         settles: it is over if nothing bad happens for a while.
+        judged: the judge said so: it will say when it is over, too.
     """
 
     happening: Happening
@@ -35,6 +36,7 @@ class Reading:
     evidence: str | None = None
     ends: bool = False
     settles: bool = False
+    judged: bool = False
 
 
 GATES = {
@@ -56,6 +58,8 @@ ASKED = "stopped"
 OVER_AT = "operator"
 """Reason of a stop that somebody wanted: nothing is wrong with a worker that is not to run."""
 NOTE = "note"
+JUDGED = "judged"
+"""Field of a happening that the judge told of: the probes that it named."""
 
 
 def from_event(kind: str, fields: Fields, at: float) -> Reading | None:
@@ -153,10 +157,9 @@ def _judge(what: str) -> Callable[[Fields, float], Reading]:
 
 def _judged(what: str, fields: Fields, at: float, *, fault: bool) -> Reading:
     kinds = tuple(str(kind) for kind in fields.get("kinds", ()))
-    happening = Happening(at, what, str(fields.get("text", "")), {"kinds": list(kinds)} if kinds else {})
-    found = [causes.of_probe(kind) for kind in kinds] or ["unknown"]
-    cause = "garbage-output" if "garbage-output" in found else found[0]
-    return Reading(happening, fault=fault, cause=cause, probes=kinds if fault else ())
+    happening = Happening(at, what, str(fields.get("text", "")), {JUDGED: list(kinds)})
+    cause = causes.of_probes(kinds)
+    return Reading(happening, fault=fault, cause=cause, probes=kinds if fault else (), judged=fault)
 
 
 def _cured(fields: Fields, at: float) -> Reading:

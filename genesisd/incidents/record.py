@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from genesisd.incidents import causes
 from genesisd.incidents.model import Happening, Incident, Recorded
-from genesisd.incidents.reading import Reading
+from genesisd.incidents.reading import JUDGED, Reading
 
 FIRST, LAST = 40, 160
 """Happenings that are kept of the beginning and of the end: a loop of restarts must not push out what began it."""
@@ -55,6 +55,11 @@ def with_asks(incident: Incident, recorded: Sequence[Recorded]) -> Incident:
 def closed(incident: Incident, reading: Reading) -> Incident:
     """The incident, over."""
     return replace(followed(incident, reading), closed=reading.happening.at)
+
+
+def judged(incident: Incident) -> bool:
+    """Whether the judge has a hand in it: then readiness alone does not end it."""
+    return bool(incident.probes) or any(JUDGED in one.fields for one in incident.happenings if one.what != "alert")
 
 
 def bounded(happenings: Sequence[Happening]) -> tuple[Happening, ...]:

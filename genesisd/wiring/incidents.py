@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from genesisd.clock import Clock
-from genesisd.incidents import record
+from genesisd.incidents import causes, record
 from genesisd.incidents.asks import FailedAsks
 from genesisd.incidents.model import Happening, Incident, Recorded
 from genesisd.incidents.reading import Reading, from_event
@@ -153,7 +153,7 @@ class IncidentRecorder:
     # --- how ----------------------------------------------------------------------------------------------------
 
     def _take(self, worker: str, reading: Reading, build: str | None = None) -> None:
-        reading = self._masked(reading)
+        reading = self._masked(self._named(worker, reading))
         if reading.ends:
             self._end(worker, reading)
         elif worker in self._open:
@@ -185,11 +185,11 @@ class IncidentRecorder:
         self._keep(incident)
         if reading.fault:
             self._settles.cancel(worker)
-        if reading.settles and not incident.probes:  # bad probes are the judge's matter: it says when they are good
+        if reading.settles and not record.judged(incident):  # the judge says when they are good
             self._settles.set(worker, self._over, worker)
 
     def _over(self, worker: str) -> None:
-        if worker in self._open and not self._open[worker].probes and self._ready(worker):
+        if worker in self._open and not record.judged(self._open[worker]) and self._ready(worker):
             self.cured(worker, f"ready, and nothing bad happened for {self._settled:g} s")
 
     def _end(self, worker: str, reading: Reading) -> None:
@@ -221,6 +221,13 @@ class IncidentRecorder:
         except Exception as error:  # noqa: BLE001 - whatever stands against evidence, supervision goes on without it
             text = str(error) or type(error).__name__
             self._sink.emit("effect_failed", incident.worker, effect="evidence", text=text, hint=None)
+
+    def _named(self, worker: str, reading: Reading) -> Reading:
+        """The judge's orders do not repeat the probes that they are for: those that failed last, then."""
+        if not reading.judged or reading.probes:
+            return reading
+        kinds = tuple(dict.fromkeys(one.kind for one in self._asks.of(worker)))
+        return replace(reading, probes=kinds, cause=causes.of_probes(kinds))
 
     def _masked(self, reading: Reading) -> Reading:
         """A death may quote the last words of a log; what probes say is their own."""
