@@ -159,8 +159,11 @@ def _exchange(path: str, sent: Mapping[str, object], status: int, reading: Readi
 
 
 def _unreached(error: Exception, exchange: Exchange) -> NoAnswerError:
-    text = f"{exchange.path} gave no answer: {str(error) or type(error).__name__}"
-    return NoAnswerError(Trouble.UNREACHED, text, exchange)
+    """Bytes that are no HTTP are an answer that nobody can read; everything else is none."""
+    garbled = isinstance(error, aiohttp.ClientResponseError)
+    said = " ".join((str(error) or type(error).__name__).split())
+    text = f"{exchange.path} {'answered what is no HTTP' if garbled else 'gave no answer'}: {said[:160]}"
+    return NoAnswerError(Trouble.MALFORMED if garbled else Trouble.UNREACHED, text, exchange)
 
 
 async def _read_events(response: aiohttp.ClientResponse, reading: Reading) -> None:

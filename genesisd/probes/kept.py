@@ -85,7 +85,7 @@ class KeptConnection:
 
     async def _answer(self, reader: asyncio.StreamReader) -> Received:
         one = _Answer()
-        parser: Any = httptools.HttpResponseParser(one)
+        parser = one.parser
         size = 0
         while not one.received.whole:
             part = await reader.read(_CHUNK)
@@ -96,7 +96,6 @@ class KeptConnection:
                 raise KeptError(f"an answer of more than {_LIMIT >> 10} KiB")
             _feed(parser, part, one)
             one.received.status = parser.get_status_code()
-        one.received.kept = parser.should_keep_alive() and not one.closes
         return one.received
 
     def _at_end(self, one: _Answer, size: int) -> Received:
@@ -131,6 +130,7 @@ class _Answer:
 
     def __init__(self) -> None:
         self.received = Received()
+        self.parser: Any = httptools.HttpResponseParser(self)
         self.answers = 0
         self.closes = False
         self.headed = False
@@ -148,6 +148,8 @@ class _Answer:
 
     def on_headers_complete(self) -> None:
         self.headed = True
+        # Asked later, when the answer is complete, the parser has forgotten it.
+        self.received.kept = self.parser.should_keep_alive() and not self.closes
 
     def on_body(self, part: bytes) -> None:
         self._parts.append(part)
