@@ -6,9 +6,10 @@ below it, and n is chosen so that chance does that no more often than the confid
 
 Why not a least-squares slope: its error assumes independent noise about a line. Memory is a walk, where each value is the
 last one and a bit; there the error comes out far too small, and one step (a graph that is captured, a cache that is
-filled) is a slope. The sign test asks nothing but that a growth is as likely to lie above as below the typical one. For
-a walk without drift that is so exactly; for noise about a level growths alternate, which makes long runs rarer still.
-A step is one growth of many, whatever its size. The lowest value of a block looks below the sawtooth of use.
+filled) is a slope. The sign test asks nothing but that a growth is as likely to lie above as below the typical one. Noise about a level
+makes growths alternate, so long runs are rarer still. In a walk the lowest values of neighbours are bound together a
+little, which makes runs more common; ``_SPARE`` is more than that takes. A step is one growth of many, whatever its size.
+The lowest value of a block looks below the sawtooth of use.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from itertools import pairwise
 Point = tuple[float, float]
 """Seconds, value."""
 HOUR = 3600.0
+_SPARE = 4
+"""How many times rarer than the confidence says chance has to be among fair coins, to be as rare as it says in a walk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class Growth:
 def blocks_needed(confidence: float) -> int:
     """Fewest blocks of which one growth may be an exception: of n fair coins at most one shows tails that rarely."""
     n = 2
-    while (n + 1) / 2.0**n > 1 - confidence:
+    while _SPARE * (n + 1) / 2.0**n > 1 - confidence:
         n += 1
     return n + 1
 

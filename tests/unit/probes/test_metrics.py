@@ -1,8 +1,10 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from genesisd.probes.metrics import Values, moved, parse
+from genesisd.probes.metrics import Values, buckets, moved, parse, samples, total
 from tests.helpers.fakevllm.metrics import EMPTY, render
 
 BASE = Values(10, 100, 50, 0.5, 2, 3)
@@ -57,3 +59,37 @@ def test_movement(changes: dict[str, float], is_movement: bool, of_tokens: bool)
     after = replace(BASE, **changes)
     assert moved(BASE, after) is is_movement
     assert moved(BASE, after, tokens_only=True) is of_tokens
+
+
+LABELLED = b"""# TYPE a_seconds histogram
+a_seconds_bucket{engine="0",le="0.5"} 1
+a_seconds_bucket{engine="0",le="+Inf"} 3.0
+a_seconds_bucket{le="0.5",engine="1"} 2
+a_seconds_bucket{engine="1",le="+Inf"} 2
+a_seconds_bucket{engine="1",bottle="9"} 7
+a_seconds_count 5
+b_total 1e3
+b_total{x="}"} 2
+b_total{x="NaN"} NaN
+b_total_created 9
+"""
+
+
+def test_reads_one_family_of_a_page() -> None:
+    """Sums over engines; only the exact name counts, and what is no number is left out."""
+    assert total(LABELLED, b"b_total") == 1002
+    assert total(LABELLED[LABELLED.index(b"b_total") :], b"b_total") == 1002
+    assert total(LABELLED, b"b") is None
+    assert buckets(LABELLED, b"a_seconds") == {0.5: 3, float("inf"): 5}
+    assert buckets(LABELLED, b"b_total") == {}
+    assert list(samples(LABELLED, b"a_seconds_count")) == [(b"", 5.0)]
+    assert list(samples(b"", b"a")) == []
+
+
+@given(st.lists(st.sampled_from(LABELLED.splitlines()), max_size=30), st.binary(max_size=20))
+def test_reads_whatever_comes(lines: list[bytes], rest: bytes) -> None:
+    """No text breaks the reading, and a family's sum is that of its lines."""
+    text = b"\n".join([*lines, rest])
+    expected = sum(1000 for one in lines if one == b"b_total 1e3") + 2 * lines.count(b'b_total{x="}"} 2')
+    assert (total(text, b"b_total") or 0) == expected
+    buckets(text, b"a_seconds")
