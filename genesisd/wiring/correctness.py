@@ -84,7 +84,7 @@ class Correctness:
         self.desk = JudgeDesk(on.specs, self.acts, on.store.meta, on.sink, on.clock, self._shown)
         self.evidence = FolderEvidence(on.paths.state_dir / "workers", on.runner, on.session, on.sink, on.clock)
         self.recorder = IncidentRecorder(
-            on.store.incidents, on.sink, on.clock, ready=self._is_ready, build=self._build, save=self.evidence.save
+            on.store.incidents, on.sink, on.clock, ready=self._is_ready, build=self.build, save=self.evidence.save
         )
         bench = Bench(
             on.specs, self.desk, self.recorder, on.store.history, on.metrics, on.sink, on.clock, on.patched,
@@ -199,7 +199,12 @@ class Correctness:
         actor = self._on.supervisor().actors.get(worker)
         return 0 if actor is None else actor.state.incarnation
 
-    def _build(self, worker: str) -> str | None:
+    def is_back(self, worker: str) -> bool:
+        """Whether it was taken back to an older build."""
+        return self._on.rollbacks.back(worker, self._on.specs()[worker]) is not None
+
+    def build(self, worker: str) -> str | None:
+        """Name of the build that it runs; None for the plain pin, or where nothing is known."""
         start = self._on.patched.running(worker, self._incarnation(worker))
         return None if start is None else start.build
 
