@@ -102,6 +102,8 @@ class Leader:
         left, line = self.args.log_flood, b"x" * 1023 + b"\n"
         while left > 0:
             left -= os.write(1, line)
+        if self.args.log_flood:
+            log("APIServer", "end of flood")
 
     def _on_engine_death(self) -> None:
         self.engine_died.set()
