@@ -82,9 +82,11 @@ def describe_run(one: Mapping[str, Any], paint: Paint = lambda text, _colour: te
     verdict = paint(one["verdict"], VERDICTS.get(one["verdict"]))
     lines = [f"{paint(clean(one['kind']), 'bold')} of {clean(one['worker'])}: {verdict}: {clean(one['summary'])}"]
     lines.append(f"  took {one['seconds']:.1f}s, {one['tokens']} tokens, incarnation {one['incarnation']}")
-    lines += [f"  {clean(str(name))}: {clean(str(value))}" for name, value in one["evidence"].items()]
-    for exchange in one["exchanges"]:
-        lines += _exchange(exchange)
+    lines += [f"  {clean(str(name))}: {_short(value)}" for name, value in one["evidence"].items()]
+    led = () if one["verdict"] == "success" else one["exchanges"][:1]  # the ask that led to the verdict stands first
+    lines += [line for exchange in led for line in _exchange(exchange)]
+    if rest := len(one["exchanges"]) - len(led):
+        lines.append(f"  {rest} {'more ' if led else ''}exchange{'' if rest == 1 else 's'}: --json shows all")
     return "\n".join(lines) + "\n"
 
 

@@ -91,7 +91,25 @@ def test_one_run_shows_what_was_asked_and_answered():
         "  case: capital",
     ]
     assert said[3] == "  asked /p: a \N{REPLACEMENT CHARACTER}[2J b"
-    assert said[4] == f"  got 500: {'x' * 400}…"
+    assert said[4:] == [f"  got 500: {'x' * 400}…"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "count", "told"),
+    [
+        (
+            "failure",
+            3,
+            ["  asked /v1/completions: {'seed': 0}", "  got 200: Lyon", "  2 more exchanges: --json shows all"],
+        ),
+        ("success", 1, ["  1 exchange: --json shows all"]),
+        ("unknown", 0, []),
+    ],
+)
+def test_only_the_exchange_that_led_to_the_verdict_is_shown(verdict, count, told):
+    """A dozen right answers would push the verdict off the screen."""
+    asked = replace(RUN, verdict=verdict, exchanges=RUN.exchanges * count)
+    assert describe_run(asdict(asked)).splitlines()[3:] == told
 
 
 def test_incidents_in_a_list():
