@@ -15,10 +15,6 @@ _FIELDS = {
     b"vllm:num_requests_running": "running",
     b"vllm:num_requests_waiting": "waiting",
 }
-_LINE = re.compile(
-    rb"^(" + b"|".join(re.escape(name) for name in _FIELDS) + rb")(?:\{[^\n]*\})? ([0-9.eE+-]+|NaN|[+-]Inf)\b",
-    re.MULTILINE,
-)
 _SAMPLE = re.compile(rb"(?:\{([^\n]*)\})? ([0-9.eE+-]+|NaN|[+-]Inf)\b")
 _BOUND = re.compile(rb'(?:^|,)le="([^"]+)"')
 
@@ -47,10 +43,9 @@ class Values:
 def parse(text: bytes) -> Values | None:
     """The values, or None if the text holds none of the series (another kind of server)."""
     found: dict[str, float] = {}
-    for name, number in _LINE.findall(text):
-        value = float(number)
-        if value == value:  # noqa: PLR0124 - a NaN differs from itself and would read as movement for ever
-            found[_FIELDS[name]] = found.get(_FIELDS[name], 0.0) + value
+    for name, key in _FIELDS.items():
+        for _, value in samples(text, name):
+            found[key] = found.get(key, 0.0) + value
     return Values(**found) if found else None
 
 
@@ -68,9 +63,10 @@ def moved(before: Values, after: Values, *, tokens_only: bool = False) -> bool:
 
 
 def samples(text: bytes, name: bytes) -> Iterator[tuple[bytes, float]]:
-    """Labels (without braces) and value of each sample that is named exactly so; NaN is left out.
+    """Labels (without braces) and value of each sample that is named exactly so.
 
-    Looks for lines that begin with the name, since a page of several MiB must not be split into lines.
+    NaN is left out: it differs from itself and would read as movement for ever. Only lines that begin with the name
+    are looked at, since splitting a page of several MiB takes long.
     """
     start = 0 if text.startswith(name) else _next(text, name, 0)
     while start >= 0:
