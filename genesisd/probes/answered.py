@@ -161,7 +161,8 @@ class Reading:
         self._say("content", part.get("content", choice.get("text")), whole="message" in choice)
         self._say("reasoning", part.get("reasoning") or part.get("reasoning_content"), whole="message" in choice)
         for place, call in enumerate(part.get("tool_calls") or ()):
-            self._call(call.get("index", place), call.get("id"), call.get("function") or {})
+            index = call.get("index")
+            self._call(place if index is None else int(index), call.get("id"), call.get("function") or {})
         if ids := choice.get("token_ids"):
             self.token_ids = [*(self.token_ids or []), *(int(one) for one in ids)]
         if (logprobs := choice.get("prompt_logprobs")) is not None:

@@ -170,7 +170,7 @@ def alternatives(token: str) -> Json:
     tie = token in SEQUENCE
     other = SEQUENCE[token == SEQUENCE[0]] if tie else "zzz"
     top = [{"token": token, "logprob": -0.7 if tie else -0.01}]
-    top.append({"token": other, "logprob": -0.7 - (0.05 if tie else WIDE)})
+    top.append({"token": other, "logprob": top[0]["logprob"] - (0.05 if tie else WIDE)})
     return {"token": token, "logprob": top[0]["logprob"], "top_logprobs": top}
 
 
