@@ -7,7 +7,7 @@ mailed around cannot be taken back.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 MASKED = "[masked]"
@@ -17,18 +17,21 @@ SHORTEST = 4
 QUOTED = 200
 """Characters of a quotation that are too many for a name, a path or a reason."""
 
+LONGEST = 4096
+"""Characters of a line that are looked at and kept."""
+
 _WORD = (
-    r"(?:[A-Za-z0-9]+[-_.])*(?:api[-_]?keys?|token|auth|secret|password|passwd|passphrase|pwd|credentials?|cookie"
+    r"(?:api[-_]?keys?|token|auth|secret|password|passwd|passphrase|pwd|credentials?|cookie"
     r"|(?:private|access|secret|signing|encryption|master|account|client|license)[-_]?(?:keys?|secret))"
 )
-"""A name whose value is a secret: ``--api-key``, ``HF_TOKEN``, ``x-api-key``; not ``max_tokens``, not ``tokenizer``."""
+"""The end of a name whose value is a secret: ``--api-key``, ``HF_TOKEN``; not ``max_tokens``, not ``tokenizer``."""
 _VALUE = r"""(?:\[[^\]]*\]?|\([^)]*\)?|b?'[^']*'?|b?"[^"]*"?|[^\s,;&'"}\])]+)"""
 _SECRETS = (
-    (re.compile(rf"(?i)(--{_WORD})((?:\s+(?!-)\S+)+)"), rf"\1 {MASKED}"),
-    (re.compile(rf"""(?i)(?<![A-Za-z0-9])({_WORD}['"]?\]?\s*[=:,]\s*)(?:(?:bearer|basic)\s+)?{_VALUE}"""), rf"\1{MASKED}"),
+    (re.compile(rf"(?i)(--[\w-]{{0,40}}?{_WORD})((?:\s+(?!-)\S+)+)"), rf"\1 {MASKED}"),
+    (re.compile(rf"""(?i)(?<![A-Za-z])({_WORD}['"]?\]?\s*[=:,]\s*)(?:(?:bearer|basic)\s+)?{_VALUE}"""), rf"\1{MASKED}"),
     (re.compile(r"(?i)\b(authorization\W{1,6})(?:b?['\"])?(?:bearer\s+|basic\s+)?[^\s'\",]+"), rf"\1{MASKED}"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{4,}"), rf"\1 {MASKED}"),
-    (re.compile(r"(\b[A-Za-z][\w+.-]*://)[^/\s@'\"]+@"), rf"\1{MASKED}@"),
+    (re.compile(r"(\b[A-Za-z][\w+.-]{0,20}://)[^/\s@'\"]{1,300}@"), rf"\1{MASKED}@"),
     (re.compile(r"\b(?:hf|ghp|gho|ghu|ghs|ghr|github_pat)_[A-Za-z0-9_]{16,}"), MASKED),
     (re.compile(r"\b(?:sk|pk|rk|nvapi|glpat|xox[abprs])-[\w-]{8,}"), MASKED),
     (re.compile(r"\bAKIA[0-9A-Z]{12,}"), MASKED),
@@ -42,7 +45,7 @@ _USERS = re.compile(
     r"""(?ix)
     \b(?:prompts?|prompt_?token_?ids|prompt_?embeds|output|outputs|output_?text|output_?token_?ids|input|inputs|input_?value
       |input_?ids|messages?_?content|messages|content|params|sampling_?params|token_?ids|new_?token_?ids|body|model_?output
-      |reasoning(?:_content)?|arguments|tool_calls|delta(?:_text)?|previous_text|current_text|completion|text|query|documents?
+      |reasoning(?:_content)?|(?<!unrecognized\s)arguments|tool_calls|delta(?:_text)?|previous_text|current_text|completion|text|query|documents?
       |suffix|stop|bad_words|guided_\w+|structured_outputs|chat_template_kwargs|request_body|json_data)
       ['"]?\s*(?:[:=]\s*(?=['"\[({\\b<]|[A-Z]\w*\()|[:=]\s*(?!\d+(?:\.\d+)?\b|None\b|True\b|False\b)(?=\S))
     | \b(?:Sampling|Pooling|Beam\w*)Params\(
@@ -65,10 +68,12 @@ class Redactor:
 
     Args:
         known: values that are secret whatever stands around them (environment, API keys of specs).
+        live: more of them, asked for each time: a reload may bring new ones.
     """
 
-    def __init__(self, known: Iterable[str] = ()) -> None:
+    def __init__(self, known: Iterable[str] = (), live: Callable[[], Iterable[str]] = tuple) -> None:
         self._known: tuple[str, ...] = ()
+        self._live = live
         self.learn(known)
 
     def learn(self, known: Iterable[str]) -> None:
@@ -78,6 +83,7 @@ class Redactor:
 
     def secrets(self, text: str) -> str:
         """The text without secrets; what users wrote stays."""
+        self.learn(self._live())
         for value in self._known:
             text = text.replace(value, MASKED)
         for pattern, instead in _SECRETS:
@@ -95,7 +101,7 @@ class Redactor:
         for line in lines:
             if inside and not _STARTS_LINE.match(line):
                 continue
-            text, inside = _withheld(self.secrets(line))
+            text, inside = _withheld(self.secrets(line[:LONGEST]))
             found.append(text)
         return found
 
@@ -126,6 +132,21 @@ class Redactor:
 def secret_values(environ: Mapping[str, str]) -> Collection[str]:
     """The values of an environment whose names say that they are secret."""
     return {value for name, value in environ.items() if _is_secret(name) and len(value) >= SHORTEST}
+
+
+def secret_words(argv: Sequence[str]) -> Collection[str]:
+    """The values on a command line whose flags say that they are secret."""
+    found: set[str] = set()
+    hiding = False
+    for word in argv:
+        flag, _, value = word.partition("=")
+        if word.startswith("-"):
+            hiding = _is_secret(flag.lstrip("-")) and not value
+            if _is_secret(flag.lstrip("-")) and value:
+                found.add(value)
+        elif hiding:
+            found.add(word)
+    return {one for one in found if len(one) >= SHORTEST}
 
 
 def _is_secret(name: str) -> bool:

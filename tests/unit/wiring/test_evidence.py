@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from pathlib import Path
 
 import pytest
 from aiohttp import web
 
+from genesisd.incidents.disk import Budget
+from genesisd.incidents.model import Incident, Recorded
+from genesisd.incidents.redact import Redactor
 from genesisd.supervisor.model import Reason
+from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring import evidence as module
 from genesisd.wiring.evidence import FolderEvidence, snapshot
+from genesisd.wiring.secret_values import known_secrets
 from tests.fakes.supervision import FakeClock, FakeRunner, FakeSink, Log, life
 from tests.fakes.wiring import engine
 
@@ -25,7 +31,30 @@ class Scene:
         self.runner = FakeRunner(Log(), self.clock)
         self.runner.left["w"] = [os.getpid(), 999_999_999]
         self.runner.lines = ["one", "two"]
-        self.evidence = FolderEvidence(folder, self.runner, session, self.sink, self.clock)
+        self.session = session
+        self.specs, self.asks, self.open = {}, [], {}
+        self.redact = Redactor()
+        self.build()
+
+    def build(self, **more):
+        self.evidence = FolderEvidence(
+            self.folder,
+            self.runner,
+            self.session,
+            self.sink,
+            self.clock,
+            redact=self.redact,
+            specs=lambda: self.specs,
+            asks=lambda _: self.asks,
+            still_open=lambda: self.open,
+            **more,
+        )
+
+    def budget(self, **bounds):
+        self.build(budget=Budget(**bounds))
+
+    def newest(self):
+        return Path(self.sink.events[-1][2]["path"])
 
     async def save(self, incarnation=3, reason=HUNG):
         await self.evidence.save("w", incarnation, reason)
@@ -52,6 +81,7 @@ async def test_a_bundle_has_the_tree_the_log_and_the_metrics(scene):
     assert [one["pid"] for one in summary["processes"]] == [os.getpid()]
     assert (bundle / "log.txt").read_text() == "one\ntwo"
     assert (bundle / "metrics.txt").read_text() == "vllm:num_requests_running 1\n"
+    assert f"Process {os.getpid()}" in (bundle / "stacks.txt").read_text()
     assert scene.sink.events == [("evidence_saved", "w", {"incarnation": 3, "path": str(bundle)})]
 
 
@@ -82,14 +112,45 @@ async def test_a_dead_engine_and_a_closed_port_are_no_faults(scene):
     assert (second / "metrics.txt").read_bytes() == b""
 
 
-async def test_the_oldest_bundles_go(scene):
+async def test_the_oldest_bundles_go_and_those_of_open_incidents_stay(scene):
     """A worker that hangs every night does not fill the disk."""
-    for n in range(module.KEEP + 3):
+    scene.budget(count=3)
+    for n in range(6):
         scene.clock.now += 1
         bundles = await scene.save(n)
-        os.utime(bundles[-1], (n, n))
-    assert len(bundles) == module.KEEP
-    assert sorted(int(bundle.name.split("-")[1]) for bundle in bundles) == list(range(3, module.KEEP + 3))
+        os.utime(scene.newest(), (n, n))
+        if n == 1:
+            scene.open["w"] = Incident("w", 1, 0.0, "hung", "", "", evidence=str(scene.newest()))
+    assert [int(bundle.name.split("-")[1]) for bundle in bundles] == [1, 4, 5]
+
+
+async def test_a_bundle_that_is_there_already_is_not_written_over(scene):
+    """Two faults within one second."""
+    for _ in range(3):
+        bundles = await scene.save()
+    assert len(bundles) == 3
+
+
+async def test_neither_secrets_nor_prompts_get_into_a_bundle(scene):
+    """Of the environment, the command line, the log, the metrics, the spec, the reason, the asks."""
+    spec = WorkerSpec(
+        command=("x", "--api-key", "canary-key", "--port", "{port}"), env={"HF_TOKEN": "canary-token", "PLAIN": "seen"}
+    )
+    scene.specs["w"] = spec
+    scene.redact = Redactor(live=lambda: known_secrets({"MY_SECRET": "canary-own"}, scene.specs))
+    scene.asks.append(Recorded("golden", "failure", "canary-key", "/v1", {"headers": {"Authorization": "canary-own"}}))
+    scene.runner.lines = [
+        "INFO: Authorization: Bearer canary-bearer",
+        "Received request x: prompt: 'canary-prompt', params: SamplingParams(n=1)",
+        "canary-prompt goes on",
+        "INFO and this is seen",
+        "canary-token canary-own",
+    ]
+    scene.build()
+    await scene.save(reason=Reason("hung", "said canary-token"))
+    everything = "".join(path.read_text() for path in scene.newest().iterdir())
+    assert "canary-" not in everything
+    assert everything.count("seen") == 2
 
 
 async def test_a_disk_that_refuses_is_an_error(scene):
@@ -104,5 +165,5 @@ def test_a_process_is_shown_with_its_state_and_its_command():
     """And with nothing that only root may read."""
     found = snapshot(os.getpid())
     assert (found["pid"], found["state"], found["parent"]) == (os.getpid(), found["state"], os.getppid())
-    assert "python" in found["command"]
+    assert "python" in found["argv"][0]
     assert snapshot(999_999_999) is None
