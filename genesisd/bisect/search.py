@@ -128,4 +128,4 @@ def _spent(used: Mapping[frozenset[str], Result], budget: int) -> str:
 
 
 def _named(patches: frozenset[str]) -> str:
-    return ", ".join(sorted(patches)) or "the plain pin"
+    return ", ".join(sorted(patches))

@@ -25,7 +25,8 @@ def with_complaint(state: JudgeState, event: TurnedBad) -> tuple[JudgeState, boo
     since = event.at if known is None or news else known.at
     complaint = Complaint(event.kind, since, event.limit, event.text, event.incarnation)
     step = highest(state.step, told(event.limit))
-    return replace(state, complaints={**state.complaints, event.kind: complaint}, step=step), news
+    noted = replace(state, complaints={**state.complaints, event.kind: complaint}, step=step)
+    return replace(noted, cured_at=None if bad_now(noted) else state.cured_at), news
 
 
 def without_complaint(state: JudgeState, kind: str) -> JudgeState:

@@ -73,7 +73,7 @@ def decide(state: JudgeState, event: Event, policy: JudgePolicy, means: Means) -
 
 def next_at(state: JudgeState, policy: JudgePolicy) -> float | None:
     """When ``Ticked`` is due, or None; in the past where it is overdue. Ask again after each decision."""
-    if state.ready_at is None or state.bisecting or state.step is Step.HOLD:
+    if state.ready_at is None or state.bisecting:
         return None
     if pressing(state):
         return state.ready_at + policy.settle if _uncapped(state) else None
@@ -99,7 +99,7 @@ def _heard(state: JudgeState, event: TurnedBad | TurnedGood) -> JudgeState | Non
 
 def _complained(state: JudgeState, event: TurnedBad, policy: JudgePolicy, means: Means) -> Judged:
     if state.step is Step.HOLD:
-        return _weighed(state, event.at, policy, means)
+        return _held_still(state)
     noted, news = with_complaint(state, event)
     after, orders = _weighed(noted, event.at, policy, means)
     tell = Tell(told(event.limit), (event.kind,), words.what([noted.complaints[event.kind]], noted))
@@ -111,11 +111,10 @@ def _weighed(state: JudgeState, at: float, policy: JudgePolicy, means: Means) ->
     if state.ready_at is None or state.bisecting:
         return state, ()
     if state.step is Step.HOLD:
-        return _held(state, words.held_still(state.incarnation))
+        return _held_still(state)
     if not pressing(state):
         return _calm(state, at, policy)
     settles = reaches(state.step, Step.RESTART) and at < state.ready_at + policy.settle
-    state = replace(state, cured_at=None)
     return (state, ()) if settles else _climb(state, at, policy, means)
 
 
@@ -148,7 +147,7 @@ def _uncapped(state: JudgeState) -> bool:
 
 def _taken(state: JudgeState, step: Step, at: float, complaints: tuple[Complaint, ...]) -> Judged:
     taken = (*state.taken, (at, step.value))
-    after = replace(state, step=step, taken=taken, ready_at=None, cured_at=None, bisecting=step is Step.BISECT)
+    after = replace(state, step=step, taken=taken, ready_at=None, bisecting=step is Step.BISECT)
     text = words.step_text(step, complaints, state)
     if step is Step.BISECT:
         return after, (Bisect(state.incarnation, tuple(complaint.kind for complaint in complaints), text),)
@@ -156,8 +155,12 @@ def _taken(state: JudgeState, step: Step, at: float, complaints: tuple[Complaint
 
 
 def _held(state: JudgeState, text: str) -> Judged:
-    after = replace(state, step=Step.HOLD, ready_at=None, cured_at=None, bisecting=False)
+    after = replace(state, step=Step.HOLD, ready_at=None, bisecting=False)
     return after, (Hold(state.incarnation, text),)
+
+
+def _held_still(state: JudgeState) -> Judged:
+    return _held(state, words.held_still(state.incarnation))
 
 
 def _bisected(state: JudgeState, event: Bisected) -> Judged:
@@ -170,7 +173,7 @@ def _bisected(state: JudgeState, event: Bisected) -> Judged:
 def _calm(state: JudgeState, at: float, policy: JudgePolicy) -> Judged:
     """Nothing presses: count how long that lasts."""
     if state.step is None or bad_now(state):
-        return replace(state, cured_at=None), ()
+        return state, ()
     counted = replace(state, cured_at=at if state.cured_at is None else state.cured_at)
     due = cured_when(counted, policy)
     if due is None or at < due:

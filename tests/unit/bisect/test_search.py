@@ -45,8 +45,10 @@ def test_the_whole_set_is_asked_next():
 
 def test_of_two_that_fail_together_the_last_is_left_out():
     """Each of them is innocent alone; both are named."""
-    found = Bench(ids(9), lambda one: {"p3", "p7"} <= one).find()
+    bench = Bench(ids(9), lambda one: {"p3", "p7"} <= one)
+    found = bench.find(budget=11)
     assert found == Guilty((Culprit("p7", sets("p3", "p7")),), sets(*ids(9)) - {"p7"})
+    assert len(bench.runs) == 11
     assert sentence(found, 11) == "p7 with p3 makes the pin fail; the rest passes (11 runs)"
 
 
@@ -69,6 +71,13 @@ def test_of_equal_weight_the_one_with_which_fewer_go_is_left_out():
     assert Bench(ids(9), lambda one: {"p3", "p7"} <= one, constraints).find().patches == {"p3"}
 
 
+def test_one_that_is_missed_outweighs_many_that_are_not():
+    """Numbers count only between equals."""
+    constraints = Constraints(requires={"p4": sets("p3"), "p5": sets("p3")})
+    bench = Bench(ids(9), lambda one: {"p3", "p7"} <= one, constraints, weights={"p7": 1})
+    assert bench.find().patches == {"p3", "p4", "p5"}
+
+
 def test_what_needs_the_culprit_falls_with_it():
     """Through both kinds of need, and said so."""
     constraints = Constraints(requires={"p5": sets("p2")}, after={"p6": sets("p5"), "p1": sets("gone")})
@@ -82,8 +91,9 @@ def test_what_needs_the_culprit_falls_with_it():
 def test_what_the_culprit_needs_stays():
     """Those are innocent, and were only there for it."""
     constraints = Constraints(requires={"p9": sets("p1", "p8")})
-    found = Bench(ids(9), lambda one: "p9" in one, constraints).find()
-    assert found == Guilty((Culprit("p9", sets("p1", "p8", "p9")),), sets(*ids(8)))
+    bench = Bench(ids(9), lambda one: "p9" in one, constraints)
+    assert bench.find() == Guilty((Culprit("p9", sets("p1", "p8", "p9")),), sets(*ids(8)))
+    assert len(bench.runs) == 7
 
 
 def test_needs_may_come_later_in_the_list():
@@ -113,11 +123,24 @@ def test_two_culprits_are_both_found():
     assert found == Guilty((Culprit("p2", sets("p2")), Culprit("p8", sets("p8"))), sets(*ids(9)) - {"p2", "p8"})
 
 
+def test_what_needs_two_culprits_falls_with_each():
+    """It is named with both, since it can come back only when both do."""
+    constraints = Constraints(requires={"p9": sets("p2", "p8")})
+    found = Bench(ids(9), lambda one: bool(one & {"p2", "p8"}), constraints).find()
+    assert [(one.patch, one.falls) for one in found.culprits] == [("p2", {"p9"}), ("p8", {"p9"})]
+
+
 def test_one_that_is_innocent_without_the_other_is_put_back():
     """p5 was left out first; then p9, which fails with p1 too, was missed so much that p1 had to go."""
     bench = Bench(ids(9), lambda one: "p1" in one and bool(one & {"p5", "p9"}), weights={"p9": 5})
     assert bench.find() == Guilty((Culprit("p1", sets("p1", "p9")),), sets(*ids(9)) - {"p1"})
     assert bench.runs[-1] == sets(*ids(9)) - {"p1"}
+
+
+def test_every_one_but_the_last_is_put_back_once():
+    """p1 is at fault by itself, and stays out; p5 comes back, as it did alone."""
+    bench = Bench(ids(9), lambda one: "p1" in one or ("p2" in one and bool(one & {"p5", "p9"})), weights={"p9": 5})
+    assert bench.find().patches == {"p1", "p2"}
 
 
 def test_a_fixed_patch_is_in_every_set():
@@ -159,8 +182,23 @@ def test_a_set_that_cannot_be_asked_is_passed_by():
 def test_what_cannot_be_told_apart_is_pared():
     """Between p2 and p6 nothing runs; of those four the innocent ones are found out one by one."""
     chain = [sets(*ids(count)) for count in (3, 4, 5)]
-    found = Bench(ids(9), lambda one: "p4" in one, broken=lambda one: one in chain).find()
+    bench = Bench(ids(9), lambda one: "p4" in one, broken=lambda one: one in chain)
+    assert bench.find() == Guilty((Culprit("p4", sets("p4")),), sets(*ids(9)) - {"p4"})
+    assert ["".join(sorted(one)) for one in bench.runs[-6:-1]] == ["p3p4p5p6", "p3p4p5", "p3p4", "p3", "p4"]
+
+
+def test_two_that_cannot_be_told_apart_are_pared():
+    """One set between them is enough."""
+    found = Bench(ids(9), lambda one: "p4" in one, broken=lambda one: one == sets(*ids(4))).find()
     assert found == Guilty((Culprit("p4", sets("p4")),), sets(*ids(9)) - {"p4"})
+
+
+def test_what_the_culprit_needs_is_not_blamed_where_the_rest_cannot_be_asked():
+    """To leave out p1 would take the culprit with it, and be a lie."""
+    rest = sets(*ids(8))
+    constraints = Constraints(requires={"p9": sets("p1")})
+    found = Bench(ids(9), lambda one: "p9" in one, constraints, lambda one: one == rest).find()
+    assert found == Inconclusive("p1, p9 fails, but the rest without it could not be asked")
 
 
 def test_where_the_rest_cannot_be_asked_another_one_is_left_out():
@@ -187,6 +225,12 @@ def test_where_no_rest_can_be_asked_the_search_ends():
 def test_a_spent_budget_tells_what_is_known(budget, text):
     """A person can go on from there."""
     assert Bench(ids(9), lambda one: {"p3", "p7"} <= one).find(budget) == Inconclusive(text)
+
+
+def test_the_smallest_of_all_that_failed_is_told():
+    """Also where it was seen after another one was left out."""
+    found = Bench(ids(9), lambda one: {"p1", "p2"} <= one or "p8" in one).find(budget=12)
+    assert found == Inconclusive("the budget of 12 runs is spent; the smallest set that fails is p8")
 
 
 def test_the_search_goes_on_from_what_is_known():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from genesisd.judge.model import JudgePolicy, Means, Step
+from genesisd.judge.model import Bisect, Cured, Hold, JudgePolicy, Means, Restart, RollBack, Step, Tell
 from tests.unit.judge.case import ALL, POLICY, Case
 
 NOTHING = Means()
@@ -37,7 +37,17 @@ def bisecting() -> Case:
 )
 def test_a_probe_that_turned_bad_is_told_and_the_worker_restarted_if_its_limit_allows(limit, does):
     """The first step is the same for all that may go as far."""
-    assert Case().ready(0).bad(100, limit=limit).does == does
+    case = Case().ready(0).bad(100, limit=limit)
+    assert case.does == does
+    told = Step.NOTE if limit is Step.NOTE else Step.ALERT
+    assert case.orders[0] == Tell(told, ("golden",), "golden is bad: golden says no")
+
+
+@pytest.mark.parametrize(("limit", "step"), [(Step.NOTE, Step.NOTE), (Step.ALERT, Step.ALERT)])
+def test_what_was_only_told_is_an_episode_too(limit, step):
+    """It has an end, and the end says how far it went."""
+    case = Case().ready(0).bad(100, limit=limit).good(200).tick(800)
+    assert case.orders == (Cured(step, "every probe is good since 10 minutes"),)
 
 
 @pytest.mark.parametrize("limit", [Step.NOTE, Step.ALERT])
@@ -49,12 +59,22 @@ def test_what_may_only_be_told_is_told_once(limit):
 
 def test_a_whole_climb():
     """Restart, rollback, bisection, and in the end a person."""
-    case = bisecting()
-    assert case.does == ["tell alert", "bisect"]
-    assert case.bisected(600, "p1").does == ["tell quarantine"]
+    assert Case().ready(0).bad(100).orders[1] == Restart(1, "restarting it, since golden is bad: golden says no")
+    case = restarted().bad(300, 2)
+    assert case.orders[1] == RollBack(
+        2, "going back to the last build that was good, since golden is bad after a restart: golden says no"
+    )
+    case.ready(400, 3).bad(410, 3, kind="tool-calls").bad(500, 3)
+    assert case.orders[1] == Bisect(
+        3,
+        ("tool-calls", "golden"),
+        "looking for the patch that is to blame, since tool-calls and golden are bad with the last build that was good: "
+        "tool-calls says no; golden says no",
+    )
+    assert case.bisected(600, "p1").orders == (Tell(Step.BISECT, ("golden", "tool-calls"), "forty runs were made"),)
     assert case.ready(700, 4).does == []
     assert case.bad(800, 4).does == ["tell alert", "hold"]
-    assert "bad without p1" in case.says
+    assert case.orders[1] == Hold(4, "nothing is left to try: golden is bad without p1: golden says no")
 
 
 @pytest.mark.parametrize(
@@ -99,6 +119,20 @@ def test_a_complaint_that_went_away_while_settling_leads_to_nothing():
     assert case.tick(260).does == []
 
 
+def test_a_complaint_is_as_old_as_its_life_allows():
+    """Being bad still makes it no younger, a new life does."""
+    case = restarted().bad(201, 2).bad(210, 2, kind="tool-calls").bad(220, 2).tick(260)
+    assert "since golden and tool-calls are bad" in case.says
+    case = restarted().bad(201, 2, kind="tool-calls").bad(210, 2).tick(260)
+    assert "since tool-calls and golden are bad" in case.says
+
+
+def test_a_step_that_is_due_is_taken_at_whatever_happens_next():
+    """The timer may be late."""
+    assert restarted().bad(201, 2).ready(300, 2).does == ["rollback"]
+    assert restarted().bad(201, 2).bad(202, 2, kind="tool-calls").good(300, 2).does == ["rollback"]
+
+
 def test_stale_complaints_are_dropped():
     """A probe may answer after its life ended."""
     assert restarted().bad(300, 1).does == []
@@ -131,7 +165,11 @@ def test_where_the_limit_forbids_the_next_step_it_is_told_once_and_left(limit):
     """No hold either: to be out of rotation is more than a restart."""
     case = restarted(Means(bisect=True), limit=limit).bad(300, 2, limit=limit)
     assert case.does == ["tell alert", "tell alert"]
-    assert "allows nothing further" in case.says
+    assert case.orders[1] == Tell(
+        Step.ALERT,
+        ("golden",),
+        "its action allows nothing further, so it is left as it is: golden is bad after a restart: golden says no",
+    )
     assert case.bad(400, 2, limit=limit).does == []
     assert case.due is None
     assert case.ready(500, 3).bad(600, 3, limit=limit).does == ["tell alert"]
@@ -163,8 +201,7 @@ def test_an_episode_ends_when_all_is_good_for_long_enough():
     case = restarted().good(230, 2)
     assert case.due == 830
     assert case.tick(829).does == []
-    assert case.tick(830).does == ["cured"]
-    assert case.says == "every probe is good after a restart since 10 minutes"
+    assert case.tick(830).orders == (Cured(Step.RESTART, "every probe is good after a restart since 10 minutes"),)
     assert case.due is None
 
 
@@ -186,6 +223,12 @@ def test_a_probe_that_falls_silent_is_waited_for_no_longer_than_the_window():
     assert restarted().tick(3800).does == ["cured"]
 
 
+def test_a_life_that_ended_does_not_count_towards_the_cure_of_the_next():
+    """Good has to last for one life."""
+    case = restarted().good(230, 2).ready(500, 3)
+    assert case.due == 1100
+
+
 def test_flapping_goes_on_where_it_was():
     """Good for a while is not good for long enough, and counts anew."""
     case = restarted().good(230, 2)
@@ -196,8 +239,9 @@ def test_flapping_goes_on_where_it_was():
 
 def test_good_again_counts_from_the_last_fault():
     """Also for what is only told."""
-    case = Case().ready(0).bad(100, limit=Step.ALERT).good(200).bad(500, limit=Step.ALERT).good(600)
-    assert case.due == 1200
+    case = Case().ready(0).bad(100, limit=Step.ALERT).good(200).bad(500, limit=Step.ALERT)
+    assert case.due is None
+    assert case.good(600).due == 1200
     assert case.tick(1200).does == ["cured"]
 
 
@@ -240,8 +284,9 @@ def test_steps_before_the_window_do_not_count():
 def test_during_a_bisection_nothing_else_is_done():
     """Not even told: the worker has no life of its own."""
     case = bisecting()
-    assert case.bad(501, 3).does == case.ready(502, 4).does == case.bad(700, 4).does == case.tick(9000).does == []
+    assert case.bad(501, 3).does == case.ready(502, 3).does == case.bad(700, 3).does == case.tick(9000).does == []
     assert case.due is None
+    assert case.ready(9001, 4).does == case.bad(9900, 4).does == []
 
 
 def test_a_guilty_patch_is_told_and_the_next_life_judged():
@@ -256,14 +301,15 @@ def test_where_the_plain_pin_fails_too_the_worker_is_held():
     """No patch is to blame."""
     case = bisecting().bisected(600, pin_fails=True)
     assert case.does == ["hold"]
-    assert case.says.startswith("the plain pin answers wrong too")
+    assert case.says == "the plain pin answers wrong too, so no patch is to blame: forty runs were made"
+    assert case.ready(700, 4).does == ["hold"]
 
 
 def test_where_nothing_is_guilty_the_worker_is_held():
     """The search came to nothing."""
     case = bisecting().bisected(600)
     assert case.does == ["hold"]
-    assert case.says.startswith("no patch could be blamed")
+    assert case.says == "no patch could be blamed: forty runs were made"
 
 
 def test_a_bisection_that_nobody_waits_for_is_dropped():
@@ -278,7 +324,9 @@ def test_a_held_worker_stays_held():
     """A life that begins without an operator is ended again, once."""
     case = restarted(NOTHING).bad(300, 2)
     assert case.bad(301, 2).does == case.tick(99999).does == []
-    assert case.ready(400, 3).does == ["hold"]
+    assert case.ready(400, 3).orders == (
+        Hold(3, "life 3 began although the worker is held; start or reset it to let it run"),
+    )
     assert case.bad(401, 3).does == []
     assert case.bad(500, 4).does == ["hold"]
     assert case.due is None
@@ -288,3 +336,9 @@ def test_forgiven_begins_again_with_the_whole_budget():
     """An operator knows better."""
     case = restarted(NOTHING, JudgePolicy(budget=1)).bad(300, 2).forgiven(310)
     assert case.ready(400, 3).bad(410, 3).does == ["tell alert", "restart"]
+
+
+def test_a_life_goes_on_being_judged_when_it_is_forgiven():
+    """A reset ends no life; what is bad still is told anew."""
+    case = Case().ready(0).bad(100, limit=Step.ALERT).forgiven(110)
+    assert case.bad(120, limit=Step.ALERT).does == ["tell alert"]
