@@ -88,9 +88,14 @@ class Needle:
 
 @dataclass(frozen=True, slots=True)
 class Casebook:
-    """Everything that is asked of one worker. A kind whose part is empty is skipped."""
+    """Everything that is asked of one worker. A kind whose part is empty is skipped.
+
+    ``vouched``: its author knows that the model can answer all of it. Where nobody does, a case counts against a worker
+    only once the worker has answered it right.
+    """
 
     name: str = ""
+    vouched: bool = True
     golden: tuple[AnswerCase, ...] = ()
     drift: str = ""
     """The text whose ``prompt_logprobs`` are compared."""

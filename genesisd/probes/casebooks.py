@@ -29,7 +29,7 @@ def load(path: Path) -> Casebook:
             if case.id in seen:
                 raise yamlfile.fault(document, (part, place, "id"), f"{case.id!r} stands twice in {part}")
             seen.add(case.id)
-    return checked.made()
+    return dataclasses.replace(checked.made(), vouched=path != GENERAL)
 
 
 @functools.cache
@@ -40,7 +40,7 @@ def general() -> Casebook:
 
 def digest(casebook: Casebook) -> str:
     """Of everything that is asked and expected, 16 hexadecimal digits; the name is no part of it."""
-    content = {key: value for key, value in dataclasses.asdict(casebook).items() if key != "name"}
+    content = {key: value for key, value in dataclasses.asdict(casebook).items() if key not in {"name", "vouched"}}
     text = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

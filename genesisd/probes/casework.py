@@ -10,7 +10,9 @@ import aiohttp
 
 from genesisd.probes.answered import Answered
 from genesisd.probes.asking import Asking, NoAnswerError, Trouble, verdict_of
+from genesisd.probes.judging.cutting import was_cut
 from genesisd.probes.model import Exchange, Outcome, Verdict, failure, success, unknown
+from genesisd.probes.ports import KnownRight
 from genesisd.probes.spec import CorrectnessProbe
 from genesisd.probes.turns import Turns
 
@@ -23,11 +25,17 @@ _ENOUGH = 4
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is amiss with a case. Not ``sure``: the answer proves nothing, as one that was cut while it was thought."""
+    """What is amiss with a case.
+
+    Attributes:
+        sure: False where the answer proves nothing, as one that was cut while it was thought.
+        proves: it is a fault whether or not the model can do what is asked: the same case is right in another form.
+    """
 
     text: str
     exchange: Exchange
     sure: bool = True
+    proves: bool = False
     evidence: dict[str, object] = field(default_factory=dict)
 
 
@@ -47,8 +55,10 @@ class Casework(Generic[Item]):
         self.asking = Asking(self.session, self.kind)
         self.turns = Turns(self.name)
 
-    async def work(self, items: Sequence[Item], check: Callable[[Item], Awaitable[Finding | None]]) -> Outcome:
-        """Check those whose turn it is, up to the first that is wrong."""
+    async def work(
+        self, items: Sequence[Item], check: Callable[[Item], Awaitable[Finding | None]], known: KnownRight
+    ) -> Outcome:
+        """Check those whose turn it is, up to the first that is wrong and counts."""
         self.asking.begin()
         open_: list[str] = []
         lacking: list[NoAnswerError] = []
@@ -64,22 +74,26 @@ class Casework(Generic[Item]):
                 else:
                     return self._gave_none(item, problem)
                 continue
-            if finding is not None and finding.sure:
-                return self._wrong(item, finding)
-            if finding is not None:
+            if finding is None:
+                known.right(self.kind, self.name(item))
+            elif not finding.sure:
                 open_.append(f"{self.name(item)} {finding.text}")
+            elif finding.proves or known.counts(self.kind, self.name(item)):
+                return self._wrong(item, finding)
+            else:
+                open_.append(f"{finding.text} (never right here so far: the question may be beyond the model)")
         return self._sum(items, len(picked), open_, lacking)
 
     def cut(self, item: Item, said: Answered) -> bool:
         """Whether the answer was cut so early that nothing follows from it."""
-        if said.finish != "length":
+        if not was_cut(said):
             return False
         sufficed = self._sufficed.get(self.name(item))
         return sufficed is None or (said.completion_tokens or 0) < _ENOUGH * sufficed
 
     def right(self, item: Item, said: Answered) -> None:
         """Remember what a right answer took."""
-        if said.finish != "length" and said.completion_tokens:
+        if said.completion_tokens and not was_cut(said):
             self._sufficed[self.name(item)] = max(said.completion_tokens, self._sufficed.get(self.name(item), 0))
 
     async def _checked(self, item: Item, check: Callable[[Item], Awaitable[Finding | None]]) -> Finding | None:

@@ -84,6 +84,29 @@ class Seen:
         self.count += 1
 
 
+class KnownRight(Protocol):
+    """Which cases a worker has answered right before."""
+
+    def counts(self, kind: str, case: str) -> bool:
+        """Whether a wrong answer to the case speaks against the worker."""
+        ...
+
+    def right(self, kind: str, case: str) -> None:
+        """It was answered right."""
+        ...
+
+
+class Vouched:
+    """Implements ``KnownRight`` for a casebook whose author knows the model: every case counts."""
+
+    def counts(self, kind: str, case: str) -> bool:  # noqa: ARG002 - the port's signature
+        """It does."""
+        return True
+
+    def right(self, kind: str, case: str) -> None:
+        """As expected."""
+
+
 async def no_card_memory() -> int | None:
     """For a worker without cards."""
     return None
@@ -108,6 +131,7 @@ class Target:
         headers: sent with every request (an API key, say).
         abilities: what it was started with.
         casebook: what it is asked.
+        known: which cases the worker has answered right before.
         golden: what was recorded of the build that it runs, looked up at each ask; None where nothing is.
         seen: where every probe leaves the answers that it got.
         card_memory: bytes that the life holds on its cards, or None.
@@ -127,6 +151,7 @@ class Target:
     headers: Mapping[str, str] = field(default_factory=dict)
     abilities: Abilities = Abilities()
     casebook: Casebook = field(default_factory=Casebook)
+    known: KnownRight = field(default_factory=Vouched)
     golden: Callable[[], Golden | None] = lambda: None
     seen: Seen = field(default_factory=Seen)
     card_memory: Callable[[], Awaitable[int | None]] = no_card_memory

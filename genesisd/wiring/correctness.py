@@ -37,6 +37,7 @@ from genesisd.wiring.gauges import Gauges
 from genesisd.wiring.golden_service import GoldenService
 from genesisd.wiring.goldens import Goldens
 from genesisd.wiring.incidents import IncidentRecorder
+from genesisd.wiring.known import KnownCases
 from genesisd.wiring.overrides import WorkerOverrides
 from genesisd.wiring.patched import Patched
 from genesisd.wiring.prober import ProbeAdapter
@@ -77,7 +78,10 @@ class Correctness:
         self._on = on
         self.quarantine = on.quarantine
         self.goldens = Goldens(on.paths.state_dir / "goldens")
-        self.targets = Targets(on.runner, on.fronts, on.attestations, on.patched, self.goldens, on.cards, on.sink)
+        self.known = KnownCases(on.store.meta)
+        self.targets = Targets(
+            on.runner, on.fronts, on.attestations, on.patched, self.goldens, on.cards, on.sink, self.known
+        )
         self.acts = JudgeActs(
             on.specs, on.supervisor, on.patched, on.rollbacks, lambda: self.bisections, catalog, self._told_back
         )
@@ -120,6 +124,7 @@ class Correctness:
         for worker in workers:
             await self._on.rollbacks.load(worker)
             await self.desk.load(worker)
+            await self.known.load(worker)
             await self.bisections.load(worker)
 
     def start(self) -> None:
@@ -135,6 +140,7 @@ class Correctness:
         await self.bisections.close()
         await self.desk.close()
         await self.recorder.close()
+        await self.known.close()
         await self._on.quarantine.close()
         await self._on.rollbacks.close()
 
@@ -142,6 +148,7 @@ class Correctness:
         """It left the configuration."""
         self.bisections.forget(worker)
         self.desk.forget(worker)
+        self.known.forget(worker)
         self._on.rollbacks.forget(worker)
         self._on.quarantine.forget(worker)
 

@@ -18,6 +18,7 @@ from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.attester import Attestations
 from genesisd.wiring.fronts import FrontAdapter
 from genesisd.wiring.goldens import Goldens, subject_of
+from genesisd.wiring.known import KnownCases
 from genesisd.wiring.models import DEMO
 from genesisd.wiring.patched import Patched
 
@@ -36,12 +37,14 @@ class Targets:
     goldens: Goldens
     cards: CardLedger
     sink: EventSink
+    known: KnownCases
     _books: dict[Path, tuple[int, Casebook]] = field(default_factory=dict)
 
     def of(self, life: Life, spec: WorkerSpec) -> Target:
         """The target of a life that was started by ``spec``."""
         worker = life.worker
         key = spec.env.get("VLLM_API_KEY")
+        casebook = self.casebook(worker, spec)
 
         async def traffic() -> Traffic | None:
             stats = await self.fronts.stats(worker)
@@ -62,7 +65,8 @@ class Targets:
             attester=self.attestations.attester(life),
             headers={} if key is None else {"Authorization": f"Bearer {key}"},
             abilities=abilities(spec),
-            casebook=self.casebook(worker, spec),
+            casebook=casebook,
+            known=self.known.of(worker, casebook),
             golden=lambda: self.golden(life, spec),
             card_memory=self._card_memory(worker, spec),
             engagement=lambda: self.attestations.engagement(life),

@@ -15,6 +15,7 @@ from genesisd.probes.answered import Answered
 from genesisd.probes.asking import NoAnswerError
 from genesisd.probes.casebook import Needle
 from genesisd.probes.casework import Casework, Finding
+from genesisd.probes.judging.cutting import was_cut
 from genesisd.probes.judging.haystack import ANSWER, GUESS, Haystack, believable, fitting
 from genesisd.probes.model import Outcome, skipped
 from genesisd.probes.ports import Target
@@ -40,7 +41,7 @@ class NeedleLadder:
         steps = fitting(self._spec.steps, longest)
         if not steps:
             return skipped(f"the context of {longest} tokens is shorter than the first step, {min(self._spec.steps)}")
-        return await self._work.work(steps, lambda step: self._climb(target, needle, step))
+        return await self._work.work(steps, lambda step: self._climb(target, needle, step), target.known)
 
     async def late(self, target: Target, now: float) -> Outcome:  # noqa: ARG002 - the port's signature
         """The text may still be read."""
@@ -60,7 +61,7 @@ class NeedleLadder:
             self._found.add(step)
             self._places[step] = self._places.get(step, 0) + 1
             return None
-        if said.finish == "length":
+        if was_cut(said):
             return Finding(f"was cut after {said.completion_tokens} tokens", said.exchange, sure=False)
         self._found.discard(step)
         return self._lost(step, place, said)

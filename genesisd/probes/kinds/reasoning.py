@@ -11,6 +11,7 @@ import aiohttp
 from genesisd.probes.answered import Answered
 from genesisd.probes.casebook import ReasoningCase
 from genesisd.probes.casework import Casework, Finding
+from genesisd.probes.judging.cutting import was_cut
 from genesisd.probes.judging.thoughts import wrong
 from genesisd.probes.model import Outcome, skipped
 from genesisd.probes.ports import Target
@@ -44,7 +45,7 @@ class Reasoning:
         if not target.casebook.reasoning:
             return skipped("the casebook has no dialogues to think about")
         dialogues = [Dialogue(case, stream) for case in target.casebook.reasoning for stream in (False, True)]
-        return await self._work.work(dialogues, lambda one: self._lead(target, one))
+        return await self._work.work(dialogues, lambda one: self._lead(target, one), target.known)
 
     async def late(self, target: Target, now: float) -> Outcome:  # noqa: ARG002 - the port's signature
         """A long thought is no fault."""
@@ -60,7 +61,7 @@ class Reasoning:
             messages.append({"role": "user", "content": words})
             body = {**one.case.body, "messages": list(messages)}
             said = await self._work.asking.chat(target, body, stream=one.stream)
-            if said.finish == "length" and not said.content:
+            if was_cut(said) and not said.content:
                 text = f"was cut after {said.completion_tokens} tokens of thought"
                 return Finding(text, said.exchange, sure=not self._work.cut(one, said))
             if fault := wrong(said, thinks=_thinks(one.case.body), asked=json.dumps(messages, ensure_ascii=False)):

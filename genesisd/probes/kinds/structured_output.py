@@ -10,7 +10,7 @@ from genesisd.probes.casebook import StructuredCase
 from genesisd.probes.casework import Casework, Finding
 from genesisd.probes.judging.constraints import broken, hopeless
 from genesisd.probes.model import Outcome, skipped
-from genesisd.probes.ports import Target
+from genesisd.probes.ports import Target, Vouched
 from genesisd.probes.spec import StructuredOutputProbe
 
 
@@ -45,7 +45,8 @@ class StructuredOutput:
         if not cases:
             return skipped(f"the casebook has no questions with a constraint of {' or '.join(self._spec.forms)}")
         asked = [Asked(case, stream) for case in cases for stream in (False, True)]
-        return await self._work.work(asked, lambda one: self._check(target, one))
+        # What is constrained is the engine's promise, whatever the model knows: every case counts.
+        return await self._work.work(asked, lambda one: self._check(target, one), Vouched())
 
     async def late(self, target: Target, now: float) -> Outcome:  # noqa: ARG002 - the port's signature
         """Nobody knows what would have come."""

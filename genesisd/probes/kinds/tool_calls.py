@@ -16,6 +16,7 @@ from genesisd.probes.asking import NoAnswerError
 from genesisd.probes.casebook import ToolCase
 from genesisd.probes.casework import Casework, Finding
 from genesisd.probes.judging import calls
+from genesisd.probes.judging.cutting import was_cut
 from genesisd.probes.model import Outcome, skipped
 from genesisd.probes.ports import Target
 from genesisd.probes.spec import ToolCallsProbe
@@ -60,7 +61,7 @@ class ToolCalls:
         forms = list(_forms(target.casebook.tools, self._spec))
         if not forms:
             return skipped("the casebook has no questions that call for tools")
-        return await self._work.work(forms, lambda form: self._check(target, form))
+        return await self._work.work(forms, lambda form: self._check(target, form), target.known)
 
     async def late(self, target: Target, now: float) -> Outcome:  # noqa: ARG002 - the port's signature
         """A call that did not come in time was not dropped: nobody knows."""
@@ -76,17 +77,16 @@ class ToolCalls:
             return self._unfinished(form, said)
         other = await self._of_other(target, form.other)
         facts: dict[str, object] = {"choice": form.choice, "stream": form.stream, "other_form": other}
-        return Finding(f"{form.name}: {fault}{_compared(form, other)}", said.exchange, evidence=facts)
+        return Finding(
+            f"{form.name}: {fault}{_compared(form, other)}", said.exchange, proves=other == "right", evidence=facts
+        )
 
     def _fault(self, form: Form, said: Answered) -> str | None:
-        """One that was cut had no room for its calls, unless it shows a fault already."""
-        fault = calls.wrong(form.case, form.choice, said)
-        if fault is None or (self._work.cut(form, said) and not calls.leaks(form.case, said)):
-            return None
-        return fault
+        """One that was cut had no room for its calls: the engine gives the begun one as text, and that is right."""
+        return None if self._work.cut(form, said) else calls.wrong(form.case, form.choice, said)
 
     def _unfinished(self, form: Form, said: Answered) -> Finding | None:
-        if said.finish == "length" and calls.wrong(form.case, form.choice, said):
+        if was_cut(said) and calls.wrong(form.case, form.choice, said):
             return Finding(f"was cut after {said.completion_tokens} tokens", said.exchange, sure=False)
         self._work.right(form, said)
         return None

@@ -15,6 +15,7 @@ from genesisd.supervisor.model import LivenessFailed, Progressed, ReadinessFaile
 from genesisd.supervisor.spec import WorkerSpec, probes_of
 from genesisd.wiring import prober as module
 from genesisd.wiring.fronts import FrontAdapter
+from genesisd.wiring.known import KnownCases
 from genesisd.wiring.prober import ProbeAdapter
 from genesisd.wiring.targets import Targets
 from tests.fakes.supervision import FakeClock, FakeRunner, FakeSink, Log, life
@@ -67,7 +68,7 @@ class Box:
         self.attesters = {}
         attestations = SimpleNamespace(attester=self._attester, engagement=None)
         patched = SimpleNamespace(running=lambda *_: None)
-        targets = Targets(self.runner, self.adapter, attestations, patched, None, None, self.sink)
+        targets = Targets(self.runner, self.adapter, attestations, patched, None, None, self.sink, KnownCases(None))
         self.bench = FakeBench()
         self.prober = ProbeAdapter(lambda: self.specs, targets.of, None, self.sink, self.clock, self.bench)
 

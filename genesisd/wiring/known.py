@@ -1,0 +1,77 @@
+"""Which cases of the general casebook a worker has answered right: only those count against it later.
+
+A question may be beyond a model, and a restart does not teach it. What was right once and is wrong now is a fault.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+from genesisd.probes.casebook import Casebook
+from genesisd.probes.ports import KnownRight, Vouched
+from genesisd.store.meta import Meta, StoreReadError
+
+KEY = "known-right/"
+
+
+class KnownCases:
+    """Answers from memory; what is new is written in the background."""
+
+    def __init__(self, meta: Meta) -> None:
+        self._meta = meta
+        self._right: dict[str, set[str]] = {}
+        self._writes: set[asyncio.Task[None]] = set()
+
+    async def load(self, worker: str) -> None:
+        """Remember what an earlier daemon saw."""
+        with contextlib.suppress(StoreReadError, TypeError):
+            self._right[worker] = {str(one) for one in await self._meta.get(KEY + worker, [])}
+
+    def of(self, worker: str, casebook: Casebook) -> KnownRight:
+        """For the probes of a life."""
+        return Vouched() if casebook.vouched else _Seen(self, worker)
+
+    def counts(self, worker: str, case: str) -> bool:
+        """Whether it was right once."""
+        return case in self._right.get(worker, ())
+
+    def add(self, worker: str, case: str) -> None:
+        """It is right."""
+        known = self._right.setdefault(worker, set())
+        if case not in known:
+            known.add(case)
+            self._write(worker, sorted(known))
+
+    def forget(self, worker: str) -> None:
+        """It left the configuration, or serves another model."""
+        if self._right.pop(worker, None) is not None:
+            self._write(worker, None)
+
+    def _write(self, worker: str, cases: list[str] | None) -> None:
+        task = asyncio.create_task(self._keep(worker, cases))
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+
+    async def _keep(self, worker: str, cases: list[str] | None) -> None:
+        with contextlib.suppress(StoreReadError):  # the store tells of it; what is in memory counts
+            await self._meta.set(KEY + worker, cases)
+
+    async def close(self) -> None:
+        """Wait for what is being written."""
+        await asyncio.gather(*self._writes, return_exceptions=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Implements ``KnownRight`` for one worker."""
+
+    cases: KnownCases
+    worker: str
+
+    def counts(self, kind: str, case: str) -> bool:
+        return self.cases.counts(self.worker, f"{kind}/{case}")
+
+    def right(self, kind: str, case: str) -> None:
+        self.cases.add(self.worker, f"{kind}/{case}")
