@@ -216,6 +216,11 @@ async def test_an_odd_but_right_server_passes(name: str, session: aiohttp.Client
 OPEN: dict[str, tuple[Script, Verdict, str]] = {
     "too busy": (lambda _: Said(status=429, raw="{}"), Verdict.UNKNOWN, "could not ask"),
     "still thinking": (on("", Said(reasoning="Hm", finish="length")), Verdict.UNKNOWN, "was cut after 20 tokens"),
+    "cut within the call, which then comes as text": (
+        on("Weather", Said('<tool_call>\n{"name": "get_w', finish="length")),
+        Verdict.SUCCESS,
+        "not judged: case berlin (auto), streamed was cut",
+    ),
     "asked too much": (lambda _: Said(status=400, raw='{"error": {"message": "context"}}'), Verdict.UNKNOWN, "context"),
     "no parser": (
         lambda _: Said(status=400, raw='{"error": {"message": "\\"auto\\" tool choice requires --tool-call-parser"}}'),

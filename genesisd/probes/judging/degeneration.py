@@ -11,12 +11,15 @@ import math
 from collections.abc import Mapping
 
 from genesisd.probes.answered import Answered
+from genesisd.probes.judging.cutting import was_cut
 from genesisd.probes.judging.garbage import garbled
 from genesisd.probes.judging.repeats import DEFAULT, Limits, degenerate
 from genesisd.probes.model import EXCHANGE_LIMIT
 
-_HIDDEN = 32
-"""Completion tokens that a parser may hold back at the end of an answer that was cut: the opening of a call."""
+_HIDDEN = 8
+"""Completion tokens of which nothing need come: an empty block of thoughts and the end of the answer."""
+_HELD_BACK = 32
+"""And of an answer that was cut, as a parser holds back the opening of a call."""
 _GRAMMAR = ("structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar")
 
 
@@ -35,7 +38,7 @@ def _repeated(said: Answered, text: str, limits: Limits) -> str | None:
     """An answer of which only the beginning is known counts as cut."""
     if grammar(said.exchange.request):
         return None
-    return degenerate(text, cut=said.finish in {"length", None}, limits=limits)
+    return degenerate(text, cut=said.finish is None or was_cut(said), limits=limits)
 
 
 def _empty(said: Answered) -> str | None:
@@ -44,7 +47,7 @@ def _empty(said: Answered) -> str | None:
     count = said.completion_tokens
     if count == 0 or said.finish is None:
         return f"200 with an empty answer: no content, no call, {count or 0} tokens"
-    if count is not None and count > _HIDDEN:
+    if count is not None and count > (_HELD_BACK if was_cut(said) else _HIDDEN):
         return f"{count} tokens were generated, and neither content nor reasoning nor a call came of them"
     return None
 
@@ -65,7 +68,7 @@ def _logprobs(said: Answered) -> str | None:
 
 def grammar(request: Mapping[str, object]) -> bool:
     """Whether the answer had to keep to a grammar."""
-    form = request.get("response_format")
-    constrained = isinstance(form, Mapping) and form.get("type") not in {None, "text"}
-    forced = request.get("tool_choice") not in {None, "auto", "none"}
+    form, choice = request.get("response_format"), request.get("tool_choice")
+    constrained = isinstance(form, Mapping) and form.get("type", "text") != "text"
+    forced = isinstance(choice, Mapping) or choice == "required"
     return constrained or forced or any(request.get(name) for name in _GRAMMAR)
