@@ -87,17 +87,23 @@ def _culprits(field: Field, weights: Mapping[str, int]) -> Steps:
     result = Result.FAILS
     while result is Result.FAILS:
         failing = yield from smallest_failing(field, rest)
-        result = Result.BROKEN
-        for patch in sorted(field.tops(failing), key=lambda name: _missed(name, field, rest, weights)):
-            falling = field.falling(patch, rest)
-            result = yield rest - falling
-            if result is not Result.BROKEN:
-                found.append(Culprit(patch, failing - field.floor, falling - {patch}))
-                rest -= falling
-                break
-    if result is Result.BROKEN:
-        return Inconclusive(f"{_named(failing)} fails, but the rest without it could not be asked")
+        patch, result = yield from _left_out(field, failing, rest, weights)
+        if patch is None:
+            return Inconclusive(f"{_named(failing)} fails, but the rest without it could not be asked")
+        found.append(Culprit(patch, failing - field.floor))
+        rest -= field.falling(patch, rest)
     return (yield from _put_back(field, found))
+
+
+def _left_out(
+    field: Field, failing: frozenset[str], rest: frozenset[str], weights: Mapping[str, int]
+) -> Generator[frozenset[str], Result, tuple[str | None, Result]]:
+    """Which patch of ``failing`` to leave out, and what ``rest`` shows without it; None where it cannot be asked."""
+    for patch in sorted(field.tops(failing), key=lambda name: _missed(name, field, rest, weights)):
+        result = yield rest - field.falling(patch, rest)
+        if result is not Result.BROKEN:
+            return patch, result
+    return None, Result.BROKEN
 
 
 def _put_back(field: Field, found: list[Culprit]) -> Steps:

@@ -35,16 +35,22 @@ def _begins(chain: list[frozenset[str]]) -> Generator[frozenset[str], Result, tu
     They are neighbours unless all between them could not be asked.
     """
     low, high = 0, len(chain) - 1
-    open_ = list(range(1, high))
-    while open_:
-        middle = min(open_, key=lambda index: (abs(2 * index - low - high), index))
-        result = yield chain[middle]
-        open_.remove(middle)
-        if result is Result.BROKEN:
-            continue
-        low, high = (low, middle) if result is Result.FAILS else (middle, high)
-        open_ = [index for index in open_ if low < index < high]
+    broken: set[int] = set()
+    while between := set(range(low + 1, high)) - broken:
+        middle = _nearest(between, low + high)
+        match (yield chain[middle]):
+            case Result.FAILS:
+                high = middle
+            case Result.PASSES:
+                low = middle
+            case Result.BROKEN:
+                broken.add(middle)
     return low, high
+
+
+def _nearest(indices: set[int], twice: int) -> int:
+    """Of ``indices`` the one in the middle between two ends with the sum ``twice``; of two the lower."""
+    return min(indices, key=lambda index: (abs(2 * index - twice), index))
 
 
 def _pared(field: Field, failing: frozenset[str]) -> Step:

@@ -29,6 +29,17 @@ def test_a_single_culprit_is_found_within_the_stated_runs(count):
         assert found == Guilty((Culprit(guilty, sets(guilty)),), sets(*ids(count)) - {guilty})
 
 
+def test_the_middle_is_asked_each_time():
+    """Of eight: the ends, three halvings, the culprit alone, the rest."""
+
+    def runs(guilty: str) -> int:
+        bench = Bench(ids(8), lambda one: guilty in one)
+        bench.find()
+        return len(bench.runs)
+
+    assert [runs(guilty) for guilty in ids(8)] == [6, 7, 7, 7, 7, 7, 7, 6]
+
+
 def test_the_plain_pin_is_asked_first():
     """If it fails nothing else is run."""
     bench = Bench(ids(9), lambda _: True)
