@@ -1,8 +1,8 @@
 """THE table of causes of death: which words betray which cause, with a line that was really written. Pure data.
 
 The first rule that finds its line wins, so a root cause stands before what follows from it. Lines are matched without
-colours, without the prefixes of processes and of vLLM's log, and only where they are no INFO, DEBUG or WARNING of the
-log: what is logged of requests holds the words of users. A new rule is one entry; its sample is its test.
+colours, without the prefixes of processes and of vLLM's log, and only where they are no INFO or DEBUG of the log:
+what is logged of requests holds the words of users. A new rule is one entry; its sample is its test.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ RULES = (
     ),
     Rule(
         "bad-config",
-        r"^KeyError: ['\"](invalid (?:tool call|reasoning) parser: [^\s'\"]+)",
+        r"^KeyError: ['\"](?:.*')?(invalid (?:tool call|reasoning) parser: [^\s'\"]+)",
         "{0}",
         "KeyError: 'invalid tool call parser: nosuch (chose from { apertus,cohere_command3,hermes })'",
         CPU + "--enable-auto-tool-choice --tool-call-parser nosuch",
@@ -76,10 +76,10 @@ RULES = (
     ),
     Rule(
         "bad-config",
-        r"(invalid (?:tool call|reasoning) parser: [^\s'\"]+)",
+        r"^KeyError: ['\"](Reasoning parser '[^']*' not found)",
         "{0}",
-        "KeyError: \"Reasoning parser error: 'invalid reasoning parser: nosuch'\"",
-        VLLM + "32321",
+        "KeyError: \"Reasoning parser 'nosuch' not found. Available parsers: cohere_command3, cohere_command4\"",
+        CPU + "--reasoning-parser nosuch",
         permanent=True,
         starting=True,
     ),
@@ -158,6 +158,15 @@ RULES = (
             " file not fully covered"
         ),
         CPU + "a model.safetensors that is cut in half",
+        permanent=True,
+        starting=True,
+    ),
+    Rule(
+        "bad-weights",
+        r"^(OverflowError: cannot fit 'int' into an index-sized integer.*)",
+        "a weight file has no header that can be read: {0}",
+        "OverflowError: cannot fit 'int' into an index-sized integer",
+        CPU + "a model.safetensors of 100 bytes 0xff",
         permanent=True,
         starting=True,
     ),
@@ -304,9 +313,12 @@ RULES = (
     ),
     Rule(
         "engine-dead",
-        r"^(?:[\w.]+\.)?(EngineDeadError.*)|^(?:MPClient: )?(?i:engine core) (?P<dead>.*exited unexpectedly.*)",
+        r"^(?:[\w.]+\.)?(EngineDeadError.*)|^(?:\[shutdown\] )?(?:MPClient: )?(engine core exited unexpectedly.*)",
         "its engine died: {0}",
-        "(APIServer pid=7) ERROR 11-30 10:05:12 [core_client.py:622] MPClient: engine core exited unexpectedly",
+        (
+            "(APIServer pid=29947) WARNING 11-30 10:11:51 [core_client.py:817] [shutdown] MPClient: engine core exited"
+            " unexpectedly; starting cleanup"
+        ),
         CPU + "SIGKILL to its EngineCore",
     ),
 )

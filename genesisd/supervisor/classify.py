@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from genesisd.supervisor.causes import RULES, Rule
-from genesisd.supervisor.kernel_lines import OF_THE_PROGRAM, Kernel, KernelLine, xid_words
+from genesisd.supervisor.kernel_lines import OF_THE_PROGRAM, Kernel, KernelLine, is_of, xid_words
 from genesisd.supervisor.model import ExitRecord
 
 TEXT_LIMIT = 400
@@ -30,6 +30,7 @@ class Ending:
         tail: last lines of output.
         asked: what was ordered against it (``signal 15``, ``sweep``), or None: nobody asked.
         pid: of the leader, or None.
+        title: of its processes, or "" where they have none of their own.
         kernel: what the kernel said around that time.
     """
 
@@ -38,6 +39,7 @@ class Ending:
     tail: Sequence[str] = ()
     asked: str | None = None
     pid: int | None = None
+    title: str = ""
     kernel: Sequence[KernelLine] = ()
 
 
@@ -50,7 +52,7 @@ SERVING = re.compile(r"Application startup complete")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PROCESS = re.compile(r"^\((\w[\w\s.=-]*?) ?pid=(\d+)\)\s?")
 _HEADER = re.compile(r"^(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b:?\s*(?:\d\d-\d\d [\d:]+ (?:\[[^\]]+\]|\S+\])\s?)?")
-_QUIET = frozenset({"DEBUG", "INFO", "WARNING"})
+_QUIET = frozenset({"DEBUG", "INFO"})
 
 
 def classify(ending: Ending) -> ExitRecord:
@@ -97,7 +99,7 @@ def _pids(ending: Ending, tail: Sequence[str]) -> Collection[int]:
 
 def _with_kernel(ending: Ending, record: ExitRecord, pids: Collection[int]) -> ExitRecord:
     """What the kernel did outranks what the dead one noticed of it."""
-    ours = [line for line in ending.kernel if line.pid in pids]
+    ours = [line for line in ending.kernel if line.pid in pids or is_of(line, ending.title)]
     if killed := next((line for line in ours if line.kind is Kernel.OOM), None):
         return _record(ending, "host-oom", f"the kernel killed it for want of memory: {killed.text}")
     faults = [line for line in (*ours, *_of_no_process(ending, record)) if line.kind is Kernel.XID]

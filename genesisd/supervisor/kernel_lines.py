@@ -23,6 +23,7 @@ class KernelLine:
         kind: what it tells of.
         text: the line, without its prefix.
         pid: process that it names, or None.
+        name: of that process, as far as the kernel keeps names (15 characters); "" where it tells none.
         number: of an Xid; 0 for memory.
         device: PCI address of the card; "" for memory.
     """
@@ -31,6 +32,7 @@ class KernelLine:
     kind: Kernel
     text: str
     pid: int | None = None
+    name: str = ""
     number: int = 0
     device: str = ""
 
@@ -71,7 +73,12 @@ _OOM = (
 _XID = re.compile(r"^NVRM: (?:GPU at )?Xid \(([^)]*)\): (\d+)(?:, (.*))?")
 _XID_PID = re.compile(r"\bpid='?(\d+)")
 _OFF_BUS = re.compile(r"^NVRM: (?:GPU ([0-9a-fA-F:.]+): )?(?:GPU has )?fallen off the bus")
+_NAMED = re.compile(
+    r"process \d+ \((.*)\)(?=,? (?:total-vm|UID|score|now)|$)|\btask=(.*),pid=|\bname=([^,]*)"
+)
 FALLEN = 79
+NAME = 15
+"""Characters of a process's name that the kernel keeps."""
 
 
 def parse(line: str, at: float) -> KernelLine | None:
@@ -79,15 +86,30 @@ def parse(line: str, at: float) -> KernelLine | None:
     text = _PREFIX.sub("", line).strip()
     for pattern in _OOM:
         if found := pattern.search(text):
-            return KernelLine(at, Kernel.OOM, text, int(found[1]))
+            return KernelLine(at, Kernel.OOM, text, int(found[1]), _name(text))
     if found := _XID.search(text):
         device, number, rest = found.groups()
         named = _XID_PID.search(rest or "")
         pid = int(named[1]) if named else None
-        return KernelLine(at, Kernel.XID, text, pid, int(number), device.removeprefix("PCI:"))
+        name = _name(text) if pid else ""
+        return KernelLine(at, Kernel.XID, text, pid, name, int(number), device.removeprefix("PCI:"))
     if found := _OFF_BUS.search(text):
-        return KernelLine(at, Kernel.XID, text, None, FALLEN, found[1] or "")
+        return KernelLine(at, Kernel.XID, text, None, "", FALLEN, found[1] or "")
     return None
+
+
+def is_of(line: KernelLine, title: str) -> bool:
+    """Whether the process has this title (``genesis:<worker>:<incarnation>``), as far as the kernel keeps it."""
+    if not title:
+        return False
+    if len(title) >= NAME:
+        return line.name == title[:NAME]
+    return line.name == title or line.name.startswith(f"{title}:")
+
+
+def _name(text: str) -> str:
+    found = _NAMED.search(text)
+    return "" if found is None else next(one for one in found.groups() if one is not None)
 
 
 def xid_words(line: KernelLine) -> str:

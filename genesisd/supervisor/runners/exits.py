@@ -36,6 +36,7 @@ def exit_record(raw: Mapping[str, Any], kernel: KernelWords = no_kernel_words) -
             tail=[str(line) for line in tail] if isinstance(tail, list) else (),
             asked=str(raw["asked"]) if raw.get("asked") else None,
             pid=_whole(raw.get("pid")),
+            title=f"genesis:{raw.get('worker')}:{raw.get('incarnation')}",
             kernel=_around(raw.get("ended"), kernel()),
         )
     )

@@ -136,6 +136,23 @@ def test_the_kernels_kill_of_any_of_its_processes_is_the_cause(code, signal, pid
     assert "Killed process 8" in record.text
 
 
+@pytest.mark.parametrize(
+    ("title", "name", "cause"),
+    [
+        ("genesis:llm:7", "genesis:llm:7:E", "host-oom"),
+        ("genesis:llm:7", "genesis:llm:7", "host-oom"),
+        ("genesis:a-long-name:7", "genesis:a-long-", "host-oom"),
+        ("genesis:llm:7", "genesis:llm:70:", "engine-dead"),
+        ("genesis:llm:7", "VLLM::EngineCor", "engine-dead"),
+        ("", "", "engine-dead"),
+    ],
+)
+def test_a_process_is_known_by_its_title_too(title, name, cause):
+    """The log may have forgotten its pid long ago."""
+    line = f"Memory cgroup out of memory: Killed process 99 ({name}) total-vm:9kB, anon-rss:8kB"
+    assert classify(Ending(0, None, [ENGINE_LOST], pid=7, title=title, kernel=[parse(line, 1.0)])).cause == cause
+
+
 def test_the_kill_of_a_stranger_is_not():
     """Somebody else's process died for memory."""
     record = classify(Ending(0, None, [ENGINE_LOST], pid=9, kernel=[parse(OOM, 1.0)]))
@@ -144,7 +161,7 @@ def test_the_kill_of_a_stranger_is_not():
 
 def test_one_that_was_asked_to_end_was_not_killed_by_the_kernel():
     """Whatever the kernel says."""
-    assert classify(Ending(None, 9, [], "sweep", 8, [parse(OOM, 1.0)])).cause == "stopped"
+    assert classify(Ending(None, 9, [], "sweep", 8, "", [parse(OOM, 1.0)])).cause == "stopped"
 
 
 FALLEN = "NVRM: Xid (PCI:0000:44:00): 79, GPU has fallen off the bus"

@@ -83,6 +83,15 @@ def test_a_fault_of_a_card_has_its_number(line, number, pid, device):
 
 
 @pytest.mark.parametrize(
+    ("number", "name"),
+    [(0, "python3"), (1, "python3"), (3, "stress-ng"), (5, "(resolved)"), (6, "VLLM::EngineCor"), (8, "a (b) c")],
+)
+def test_a_kill_has_the_name_of_its_process(number, name):
+    """As the kernel keeps it, with whatever is in it."""
+    assert parse(OOM[number][0], 1.0).name == name
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.158.01",
