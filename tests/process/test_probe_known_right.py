@@ -1,0 +1,90 @@
+"""A question that the model never answered right speaks against nobody; one that it did speaks from then on."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import aiohttp
+import pytest
+
+from genesisd.probes.casebook import Call, Casebook, ToolCase
+from genesisd.probes.http_client import open_session
+from genesisd.probes.kinds.tool_calls import ToolCalls
+from genesisd.probes.model import Outcome, Verdict
+from genesisd.probes.spec import ToolCallsProbe
+from tests.helpers.scripted import Said, Script, engine
+
+TOOL = {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}
+CALLED = Said(calls=(("get_weather", '{"city": "Lima"}'),), finish="tool_calls")
+MUTE = Said("I cannot call anything.")
+
+
+def case(name: str) -> ToolCase:
+    body = {"messages": [{"role": "user", "content": name}], "tools": [TOOL]}
+    return ToolCase(name, body, (Call("get_weather", {"city": "Lima"}),), choices=("auto",))
+
+
+BOOK = Casebook(tools=(case("easy"), case("hard")), vouched=False)
+
+
+@dataclass
+class Seen:
+    """``KnownRight`` that remembers."""
+
+    cases: set[str] = field(default_factory=set)
+
+    def counts(self, kind: str, case: str) -> bool:
+        return f"{kind}/{case}" in self.cases
+
+    def right(self, kind: str, case: str) -> None:
+        self.cases.add(f"{kind}/{case}")
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with open_session() as one:
+        yield one
+
+
+async def asked(script: Script, session: aiohttp.ClientSession, seen: Any) -> Outcome:
+    async with engine(script) as one:
+        probe = ToolCalls(ToolCallsProbe(max_tokens=100_000), session)
+        outcome = await probe.ask(replace(one.target(casebook=BOOK), known=seen), 0.0)
+        await probe.close()
+    return outcome
+
+
+def hard_fails(body: dict[str, Any]) -> Said:
+    return MUTE if body["messages"][0]["content"] == "hard" else CALLED
+
+
+async def test_what_was_never_right_is_told_and_does_not_count(session):
+    """The others are judged all the same."""
+    seen = Seen()
+    outcome = await asked(hard_fails, session, seen)
+    assert outcome.verdict is Verdict.SUCCESS
+    assert "case hard (auto), streamed" in outcome.summary
+    assert seen.cases == {"tool-calls/case easy (auto), streamed", "tool-calls/case easy (auto), whole"}
+
+
+async def test_a_model_that_can_do_nothing_of_it_is_not_called_good(session):
+    """Nothing is known of it, which its age will tell."""
+    outcome = await asked(lambda _: MUTE, session, Seen())
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert "the question may be beyond the model" in outcome.summary or len(outcome.summary) >= 200
+
+
+async def test_what_was_right_once_counts_from_then_on(session):
+    """That the model can do it is shown."""
+    seen = Seen()
+    assert (await asked(lambda _: CALLED, session, seen)).verdict is Verdict.SUCCESS
+    assert (await asked(hard_fails, session, seen)).verdict is Verdict.FAILURE
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_case_that_is_right_in_the_other_form_counts_at_once(session, stream):
+    """The model can do it: what differs is the server's."""
+    lost = lambda body: MUTE if body.get("stream", False) is stream else CALLED  # noqa: E731
+    outcome = await asked(lost, session, Seen())
+    assert outcome.verdict is Verdict.FAILURE
+    assert "the same case is right" in outcome.summary
