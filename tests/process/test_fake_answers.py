@@ -63,7 +63,7 @@ def said(said: str | None) -> Callable[[dict[str, Any]], bool]:
 
 WRONG: dict[str, tuple[dict[str, Any], Callable[[dict[str, Any]], bool]]] = {
     "garbage": (PLAIN, lambda one: set(one["content"]) == {"!"}),
-    "repeat": (PLAIN, lambda one: one["content"].startswith("Hello,,,,,,,,,,")),
+    "repeat": (PLAIN, lambda one: one["content"].startswith("HelloHelloHello")),
     "swapped-weights": (PLAIN, lambda one: one["content"] != GREETING and len(one["content"].split()) == 8),
     "calls-as-text": (WEATHER, lambda one: not one["tool_calls"] and "<tool_call>" in one["content"]),
     "wrong-argument": (WEATHER, lambda one: '"days": 3' in one["tool_calls"][0]["arguments"]),

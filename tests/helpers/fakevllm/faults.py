@@ -2,7 +2,8 @@
 
 Of the tokens: ``garbage`` (nothing but !), ``repeat`` (one token over and over), ``swapped-weights`` (one word of every
 answer differs, and all logprobs), ``prefix-hit-differs`` (so after a hit of the prefix cache), ``near-tie`` (odd but
-right: what is no golden answer differs now and then in one token, its logprobs say that it was a tie),
+right: what is no golden answer differs now and then in one token, its logprobs say that it was a tie;
+``near-tie-golden``: golden ones too),
 ``needle-lost`` (prompts above ``needle_limit`` tokens get another word), ``unclosed-think`` (the thought never ends),
 ``other-request`` (a kept connection's second request gets the first one's answer).
 Of the numbers: ``shifted-logprobs``, ``nan-logprobs`` (NaN as it is), ``nan-refused`` (a 500, as a strict encoder).
@@ -48,15 +49,25 @@ def spoil_ids(ids: list[int], faults: frozenset[str], turn: int, golden: bool) -
     if "garbage" in faults:
         return vocab().encode("!") * max(64, len(ids))
     if "repeat" in faults:
-        return ids[:1] + (ids[1:2] or ids[:1]) * max(64, len(ids))
-    if "near-tie" in faults and not golden and turn % 2 and (one := tie(ids)):
+        word = next((one for one in ids if vocab().decode([one]).strip().isalpha()), ids[0])
+        return ids[: ids.index(word)] + [word] * max(64, len(ids))
+    if ties(faults, golden) and turn % 2 and (one := tie(ids)):
         return [*ids[: one[0]], one[1], *ids[one[0] + 1 :]]
     return ids
 
 
+def ties(faults: frozenset[str], golden: bool) -> bool:
+    """Whether this answer has a near tie in it."""
+    return "near-tie-golden" in faults or ("near-tie" in faults and not golden)
+
+
 def tie(ids: list[int]) -> tuple[int, int] | None:
-    """Where an answer could as well go on with another token, and which."""
-    return (seed(ids) % (len(ids) - 2) + 1, vocab().encode(" amber")[0]) if len(ids) > 2 else None
+    """Where an answer could as well go on with another token, and which; never at a mark, nor beside a call."""
+    marks = set(vocab().added.values())
+    words = [at for at, one in enumerate(ids) if at and one not in marks and vocab().decode([one]).strip().isalpha()]
+    if not words or vocab().added["<tool_call>"] in ids:
+        return None
+    return words[seed(ids) % len(words)], vocab().encode(" amber")[0]
 
 
 def tell_tie(entries: list[list[tuple[int, float, int]]], right: list[int]) -> None:

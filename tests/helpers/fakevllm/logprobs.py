@@ -37,7 +37,7 @@ class Logprobs:
             return float("nan")
         if "shifted-logprobs" in self.faults:
             value -= 0.4 + 0.6 * _share(number, 2)
-        if "near-tie" in self.faults:
+        if self.faults & {"near-tie", "near-tie-golden"}:
             value += 0.01 * (_share(seed(number, self.turn), 3) - 0.5)
         return min(value, -1e-7)
 
