@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
 
+from genesisd.probes.answered import Reading
 from genesisd.probes.http_client import get, read
 from genesisd.probes.ports import Target
 
@@ -20,48 +21,49 @@ class Answer:
 
     Attributes:
         status: HTTP status, or 0 before the head came.
-        chunks: chunks that carried a choice.
-        tokens: completion tokens by the server's count, or the number of chunks without one.
-        finish: the finish reason.
-        error: the message of an error object that came in place of a chunk.
-        done: the stream said [DONE].
+        body: of an answer other than 200.
         last_at: clock time of the last chunk, or None.
+        reading: the chunks.
     """
 
     status: int = 0
     body: bytes = b""
-    chunks: int = 0
-    tokens: int = 0
-    finish: str | None = None
-    error: str | None = None
-    done: bool = False
     last_at: float | None = None
+    reading: Reading = field(default_factory=Reading)
 
     def take(self, line: bytes, at: float) -> None:
         """One line of the event stream. Raises ValueError on a chunk that is not JSON."""
-        if not line.startswith(b"data:"):
-            return
-        text = line[5:].strip()
-        if text == b"[DONE]":
-            self.done = True
-            return
-        event = json.loads(text)
-        if not isinstance(event, dict):
-            raise ValueError(f"a chunk is no object: {text[:80]!r}")
-        self._event(event, at)
-
-    def _event(self, event: dict[str, Any], at: float) -> None:
-        if (fault := event.get("error")) or event.get("object") == "error":
-            self.error = str(fault.get("message", fault) if isinstance(fault, dict) else fault or event.get("message"))
-            return
-        for choice in event.get("choices") or ():
-            self.chunks += 1
+        before = self.chunks
+        self.reading.take_line(line)
+        if self.reading.garbled is not None:
+            raise ValueError(self.reading.garbled)
+        if self.chunks > before:
             self.last_at = at
-            self.finish = choice.get("finish_reason") or self.finish
-        if usage := event.get("usage"):
-            self.tokens = int(usage.get("completion_tokens") or 0)
-        else:
-            self.tokens = max(self.tokens, self.chunks)
+
+    @property
+    def chunks(self) -> int:
+        """Chunks that carried a choice."""
+        return self.reading.chunks
+
+    @property
+    def tokens(self) -> int:
+        """Completion tokens by the server's count, or the number of chunks without one."""
+        return self.reading.usage.get("completion_tokens", self.chunks)
+
+    @property
+    def finish(self) -> str | None:
+        """The finish reason."""
+        return self.reading.finish
+
+    @property
+    def error(self) -> str | None:
+        """The message of an error object that came in place of a chunk."""
+        return self.reading.error
+
+    @property
+    def done(self) -> bool:
+        """The stream said [DONE]."""
+        return self.reading.ended
 
 
 async def model_name(session: aiohttp.ClientSession, target: Target) -> str | None:
