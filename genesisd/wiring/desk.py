@@ -88,7 +88,8 @@ class JudgeDesk:
         self._clock = clock
         self._shown = shown
         self._states: dict[str, JudgeState] = {}
-        self._mail: asyncio.Queue[tuple[str, Event]] = asyncio.Queue()
+        self._mail: asyncio.Queue[tuple[str, Event | None]] = asyncio.Queue()
+        """None as an event: what is kept of the worker goes."""
         self._task: asyncio.Task[None] | None = None
 
     # --- life -------------------------------------------------------------------------------------------------
@@ -121,7 +122,7 @@ class JudgeDesk:
         """It left the configuration."""
         if self._states.pop(worker, None) is not None:
             self._shown(worker, None)
-            self._mail.put_nowait((worker, Forgiven(self._clock.monotonic())))
+            self._mail.put_nowait((worker, None))
 
     # --- what happens -----------------------------------------------------------------------------------------
 
@@ -178,7 +179,7 @@ class JudgeDesk:
                 self._sink.emit("effect_failed", worker, effect="judge", text=text, hint=None)
                 await asyncio.sleep(RETRY_SECONDS)
 
-    async def _next(self) -> tuple[str, Event]:
+    async def _next(self) -> tuple[str, Event | None]:
         due = self._due()
         if due is None or not self._mail.empty():
             return await self._mail.get()
@@ -206,11 +207,11 @@ class JudgeDesk:
         numbers = spec.probes.judge
         return JudgePolicy(numbers.settle, numbers.good_for, numbers.budget, numbers.window)
 
-    async def _take(self, worker: str, event: Event) -> None:
+    async def _take(self, worker: str, event: Event | None) -> None:
         policy = self._policy(worker)
-        if policy is None:
-            if isinstance(event, Forgiven):
-                await self._keep(worker, None)
+        if event is None:
+            await self._keep(worker, None)
+        if policy is None or event is None:
             return
         before = self.state(worker)
         after, orders = decide(before, event, policy, self._acts.means(worker))
