@@ -74,7 +74,7 @@ def test_the_golden_text_through_the_front(rig: Rig) -> None:
         assert replies == [expected(case, "hermes", stream=stream, patched=True) for case in cases]
 
 
-def test_a_killed_api_server_leaves_no_orphan_and_its_next_life_answers(rig: Rig) -> None:
+def test_t8_a_killed_api_server_leaves_no_orphan_and_its_next_life_answers(rig: Rig) -> None:
     """kill -9 of the leader: the tree is empty, a request of that moment is held, one restart is counted."""
     before, tree, began = rig.ready(), rig.tree(), time.time()
     assert len(tree) >= 4
@@ -84,7 +84,7 @@ def test_a_killed_api_server_leaves_no_orphan_and_its_next_life_answers(rig: Rig
     held = Flow(rig.door.url, tokens=5)
     after = rig.back(before)
     assert held.tokens() == 5
-    assert (held.ended_at or 0) >= rig.events(began, "worker_spawned")[-1]["at"]
+    assert swept <= rig.events(began, "worker_spawned")[-1]["at"] <= (held.ended_at or 0)
     assert after["restarts"]["in_window"] == 1
     assert (after["last_exit"]["signal"], after["last_exit"]["cause"]) == (9, "killed")
     print(f"\nAPI server killed: tree empty after {swept - began:.2f} s, ready after {time.time() - began:.1f} s")
@@ -128,7 +128,7 @@ def test_a_killed_front_is_replaced_and_the_worker_untouched(rig: Rig) -> None:
     assert (after["pid"], after["phase"], rig.front() != front) == (before["pid"], "ready", True)
 
 
-def test_a_stopped_engine_is_found_while_health_says_200(rig: Rig) -> None:
+def test_t1_a_stopped_engine_is_found_while_health_says_200(rig: Rig) -> None:
     """SIGSTOP of EngineCore: found in time, evidence shows the stopped process, restarted."""
     before, tree, core = rig.ready(), rig.tree(), rig.member("EngineCore")
     began = time.time()
@@ -145,7 +145,7 @@ def test_a_stopped_engine_is_found_while_health_says_200(rig: Rig) -> None:
     assert gone(tree)
 
 
-def test_a_wedged_engine_is_found_and_ended_though_it_ignores_sigterm(rig: Rig) -> None:
+def test_t1_a_wedged_engine_is_found_and_ended_though_it_ignores_sigterm(rig: Rig) -> None:
     """EngineCore's output thread dies: everything runs, /health is 200, nothing is answered, SIGTERM is not obeyed."""
     before, tree = rig.ready(), rig.tree()
     url, began = engine_url(before["pid"]), time.time()
@@ -179,7 +179,7 @@ def test_a_restart_in_service_cuts_nothing(rig: Rig) -> None:
     print(f"\nrestart in service: ready after {time.time() - began:.1f} s")
 
 
-def test_a_stream_runs_through_the_death_of_the_daemon(rig: Rig) -> None:
+def test_t13_a_stream_runs_through_the_death_of_the_daemon(rig: Rig) -> None:
     """kill -9 of the daemon: the next one adopts the same process, ready at once, and the stream completes."""
     before = rig.ready()
     flow = Flow(rig.door.url)
