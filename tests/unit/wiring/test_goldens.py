@@ -1,0 +1,101 @@
+"""Recordings on disk: whose they are, what a build is held against, and files that are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from genesisd.errors import ConflictError
+from genesisd.probes.golden import Golden, Reply
+from genesisd.supervisor.spec import WorkerSpec
+from genesisd.wiring.golden_service import explained
+from genesisd.wiring.goldens import COMMAND, Goldens, Subject, subject_of
+from genesisd.wiring.starts import Start
+
+PLAIN = Subject("m", "cpu", None)
+BUILT = Subject("m", "cpu", "cpu-1+aa")
+
+
+def golden(subject=PLAIN, differs=None, **answers):
+    replies = {name: Reply(text) for name, text in answers.items()}
+    return Golden(subject.model, subject.pin, subject.build, "book@1", replies, differs=differs or {}, recorded=5.0)
+
+
+@pytest.fixture
+def goldens(tmp_path):
+    return Goldens(tmp_path / "goldens")
+
+
+def test_what_is_kept_is_there_for_the_next_daemon(goldens, tmp_path):
+    """Under names that people recognise."""
+    path = goldens.keep(golden(a="1"))
+    goldens.keep(golden(BUILT, a="2"))
+    assert path.relative_to(tmp_path).as_posix() == "goldens/m/cpu.json"
+    again = Goldens(tmp_path / "goldens")
+    again.load()
+    assert again.of(PLAIN).replies["a"].content == "1"
+    assert again.of(BUILT).replies["a"].content == "2"
+    assert again.faults == []
+
+
+def test_a_newer_recording_takes_the_place_of_the_older(goldens):
+    """One a build."""
+    goldens.keep(golden(a="1"))
+    goldens.keep(golden(a="2"))
+    assert goldens.of(PLAIN).replies["a"].content == "2"
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "/srv/models/a b", "demo:tiny", "..", "x" * 300])
+def test_any_model_has_a_folder_of_its_own(goldens, name):
+    """No name escapes, and two that look alike do not meet."""
+    one, other = Subject(name, "cpu", None), Subject(name + "_", "cpu", None)
+    path = goldens.keep(golden(one, a="1"))
+    goldens.keep(golden(other, a="2"))
+    assert goldens._folder in path.resolve().parents
+    again = Goldens(goldens._folder)
+    again.load()
+    assert (again.of(one).replies["a"].content, again.of(other).replies["a"].content) == ("1", "2")
+
+
+def test_a_file_that_is_no_recording_is_told_and_costs_only_itself(goldens):
+    """People copy files about."""
+    path = goldens.keep(golden(a="1"))
+    path.with_name("bad.json").write_text("{")
+    again = Goldens(goldens._folder)
+    again.load()
+    assert again.of(PLAIN) is not None
+    (fault,) = again.faults
+    assert "bad.json" in fault
+
+
+def test_a_build_is_held_against_its_own_recording(goldens):
+    """And one without against the plain pin's, less what patches are known to change."""
+    goldens.keep(golden(a="1", b="1"))
+    goldens.keep(golden(BUILT, differs={"b": "P61c"}, a="1", b="2"))
+    assert goldens.expected(BUILT).replies["b"].content == "2"
+    fresh = goldens.expected(Subject("m", "cpu", "cpu-1+bb"))
+    assert {name: reply.content for name, reply in fresh.replies.items()} == {"a": "1"}
+    assert goldens.expected(Subject("m", "other", "other-1+bb")) is None
+    assert goldens.expected(Subject("m", "other", None)) is None
+
+
+def test_who_a_life_is():
+    """By model, pin and build; a command of one's own stands for a pin; of an unknown start nothing is said."""
+    spec = WorkerSpec(pin="cpu", model="m")
+    assert subject_of("w", spec, Start("cpu-1+aa", pin="cpu")) == BUILT
+    assert subject_of("w", spec, Start(None, pin="old")) == Subject("m", "old", None)
+    assert subject_of("w", spec, None) is None
+    own = WorkerSpec(command=("vllm",))
+    assert subject_of("w", own, None) == Subject("w", COMMAND, None)
+
+
+def test_a_difference_has_to_be_named():
+    """By a patch that is in the build; one that is named for nothing is not written down."""
+    plain, mine = golden(a="1", b="1", c="1"), golden(BUILT, a="1", b="2", c="1")
+    with pytest.raises(ConflictError, match=r"1 answers differ .* and no patch is named for it: b: ") as refused:
+        explained(mine, plain, {}, ("P1",))
+    assert "--explain CASE=PATCH" in refused.value.hint
+    with pytest.raises(ConflictError, match="P9 is not in the build"):
+        explained(mine, plain, {"b": "P9"}, ("P1",))
+    done = explained(mine, plain, {"b": "P1", "c": "P1"}, ("P1",))
+    assert dict(done.differs) == {"b": "P1"}
+    assert done.reference == "cpu without patches, book@1"
