@@ -203,6 +203,7 @@ class Daemon:
         await parts.fingerprints.close()
         await parts.fronts_link.detach()
         await parts.runner.close()
+        parts.kernel_log.close()
 
     # --- upkeep -----------------------------------------------------------------------------------------------
 

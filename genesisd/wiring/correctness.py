@@ -6,6 +6,7 @@ A part of ``parts``, which builds what these stand on. Building starts nothing.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ import aiohttp
 from genesisd.clock import Clock
 from genesisd.config.paths import Paths
 from genesisd.errors import ConflictError
+from genesisd.incidents.model import Recorded
+from genesisd.incidents.redact import Redactor
 from genesisd.patches.catalog import catalog
 from genesisd.probes.model import Outcome
 from genesisd.probes.seat import Standing
@@ -44,6 +47,7 @@ from genesisd.wiring.prober import ProbeAdapter
 from genesisd.wiring.quarantine import Quarantine
 from genesisd.wiring.rollbacks import Rollbacks
 from genesisd.wiring.scratch import PREFIX, Scratch
+from genesisd.wiring.secret_values import known_secrets
 from genesisd.wiring.targets import Targets
 from genesisd.wiring.trial_asks import ask_all_cases, ask_kinds
 
@@ -86,10 +90,16 @@ class Correctness:
             on.specs, on.supervisor, on.patched, on.rollbacks, lambda: self.bisections, catalog, self._told_back
         )
         self.desk = JudgeDesk(on.specs, self.acts, on.store.meta, on.sink, on.clock, self._shown)
-        self.evidence = FolderEvidence(on.paths.state_dir / "workers", on.runner, on.session, on.sink, on.clock)
+        redact = Redactor(live=lambda: known_secrets(os.environ, on.specs()))
+        self.evidence = FolderEvidence(
+            on.paths.state_dir / "workers", on.runner, on.session, on.sink, on.clock, redact=redact, specs=on.specs,
+            asks=self._transcript, build=self.build,
+            still_open=lambda: self.recorder.open,
+        )  # fmt: skip
         self.recorder = IncidentRecorder(
-            on.store.incidents, on.sink, on.clock, ready=self._is_ready, build=self.build, save=self.evidence.save
-        )
+            on.store.incidents, on.sink, on.clock, ready=self._is_ready, build=self.build, redact=redact,
+            save=self.evidence.save,
+        )  # fmt: skip
         bench = Bench(
             on.specs, self.desk, self.recorder, on.store.history, on.metrics, on.sink, on.clock, on.patched,
             on.rollbacks, self._standings,
@@ -191,6 +201,9 @@ class Correctness:
 
     def _shown(self, worker: str, step: str | None) -> None:
         self._on.metrics.judge(worker, step)
+
+    def _transcript(self, worker: str) -> tuple[Recorded, ...]:
+        return self.recorder.transcript(worker)
 
     def _standings(self, worker: str) -> tuple[Standing, ...]:
         return self.prober.standings(worker)

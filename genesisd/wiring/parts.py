@@ -31,6 +31,7 @@ from genesisd.wiring.engines import PinEngines
 from genesisd.wiring.fingerprints import Fingerprints
 from genesisd.wiring.fronts import FrontAdapter
 from genesisd.wiring.in_flight import FrontOrLoad
+from genesisd.wiring.kernel_log import KernelLog
 from genesisd.wiring.launcher import Patches, SpecLauncher, reports_of
 from genesisd.wiring.observer import StateTeller
 from genesisd.wiring.overrides import WorkerOverrides
@@ -69,7 +70,10 @@ class Parts:
         self.sink = Sink(metrics, store.journal, clock)
         self.fronts_link = Fronts(paths.runtime_dir / "fronts", self._tell_front)
         self.fronts = FrontAdapter(self.fronts_link)
-        self.runner = LocalRunner(paths.state_dir, paths.runtime_dir, clock=clock, cgroup=own_group())
+        self.kernel_log = KernelLog(clock)
+        self.runner = LocalRunner(
+            paths.state_dir, paths.runtime_dir, clock=clock, cgroup=own_group(), kernel=self.kernel_log.lines
+        )
         self.engines = PinEngines(current.config.pins, paths.cache_dir, self.sink)
         self.cards = NvmlLedger()
         self.fingerprints = Fingerprints(store.meta, specs)
