@@ -11,7 +11,8 @@ from genesisd.patches.order import levels
 from genesisd.supervisor.model import Event
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.supervisor.supervisor import Supervisor
-from genesisd.wiring.bisection import Bisections, Case
+from genesisd.wiring.bisection import Bisections
+from genesisd.wiring.bisection_case import Case
 from genesisd.wiring.patched import Patched
 from genesisd.wiring.rollbacks import Rollbacks
 from genesisd.wiring.starts import Start

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from genesisd.bisect.model import Ask, Constraints, Finding, Guilty, PinFails, Result
@@ -23,6 +23,7 @@ from genesisd.store.meta import Meta, StoreReadError
 from genesisd.supervisor.model import Reason
 from genesisd.supervisor.ports import EventSink
 from genesisd.supervisor.spec import WorkerSpec, probes_of
+from genesisd.wiring.bisection_case import Case, case_of
 from genesisd.wiring.gates import Gate
 from genesisd.wiring.quarantine import Quarantine
 from genesisd.wiring.scratch import ScratchError
@@ -33,42 +34,10 @@ _MISSED = {Role.LOAD_BEARING: 100, Role.DEFENSIVE: 10, Role.UNKNOWN: 10}
 """How much a patch is missed by its role; the others carry nothing."""
 
 Run = Callable[
-    [str, Collection[str], str, Callable[[Target], Awaitable[tuple[Answered, str]]]], Awaitable[tuple[Answered, str]]
+    [str, str, Collection[str], str, Callable[[Target], Awaitable[tuple[Answered, str]]]],
+    Awaitable[tuple[Answered, str]],
 ]
 AskKinds = Callable[[Target, Sequence[Any]], Awaitable[tuple[Answered, str]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One bisection.
-
-    Attributes:
-        kinds: probes that failed.
-        pin: id of the pin that the worker ran.
-        patches: those in its build, in order of application.
-        known: what runs have shown, by their sets.
-        text: why it was begun.
-    """
-
-    kinds: tuple[str, ...]
-    pin: str
-    patches: tuple[str, ...]
-    known: Mapping[frozenset[str], Result] = field(default_factory=dict)
-    text: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """For the store."""
-        known = [[sorted(names), str(result)] for names, result in self.known.items()]
-        return {"kinds": self.kinds, "pin": self.pin, "patches": self.patches, "known": known, "text": self.text}
-
-
-def case_of(kept: Any) -> Case | None:
-    """What the store kept, or None for anything else."""
-    try:
-        known = {frozenset(names): Result(result) for names, result in kept["known"]}
-        return Case(tuple(kept["kinds"]), kept["pin"], tuple(kept["patches"]), known, kept["text"])
-    except (KeyError, TypeError, ValueError):
-        return None
 
 
 class Bisections:
@@ -96,6 +65,7 @@ class Bisections:
         self._monotonic = monotonic
         self._ended = ended
         self._cases: dict[str, Case] = {}
+        self._over: dict[str, Bisected] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._writes: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
@@ -104,11 +74,19 @@ class Bisections:
         """Remember one that an earlier daemon had under way."""
         with contextlib.suppress(StoreReadError):
             case = case_of(await self._meta.get(KEY + worker))
-            if case is not None:
+            if case is not None and case.ended is not None:
+                self._over[worker] = case.ended
+            elif case is not None:
                 self._cases[worker] = case
 
     def resume(self, worker: str) -> bool:
-        """Go on with what was loaded; False where there is nothing to go on with."""
+        """Go on with what was loaded; False where there is nothing to go on with.
+
+        One that had ended is told again: a judge that knows it already does not listen.
+        """
+        if (ended := self._over.pop(worker, None)) is not None:
+            self._ended(worker, replace(ended, at=self._monotonic()))
+            return True
         if worker not in self._cases:
             return False
         self._start(worker)
@@ -125,6 +103,7 @@ class Bisections:
 
     def forget(self, worker: str) -> None:
         """An operator starts the worker, or it left: the search is over."""
+        self._over.pop(worker, None)
         if self._cases.pop(worker, None) is not None:
             if (task := self._tasks.pop(worker, None)) is not None:
                 task.cancel()
@@ -191,7 +170,7 @@ class Bisections:
         text = f"an experiment of {worker} that looks for the patch to blame"
         try:
             found, said = await self._run(
-                worker, set(case.patches) - patches, text, lambda target: self._ask(target, asked)
+                worker, case.pin, set(case.patches) - patches, text, lambda target: self._ask(target, asked)
             )
         except ScratchError as error:
             return Result.BROKEN, error.message
@@ -202,8 +181,10 @@ class Bisections:
         if event.guilty:
             self._quarantine.put_patches(worker, case.pin, event.guilty, event.text)
         self._sink.emit("bisection_ended", worker, guilty=list(event.guilty), text=event.text)
+        # The order keeps a daemon that dies between two of these from starting the worker with what was found guilty.
+        await self._quarantine.settled()
+        await self._keep(worker, replace(case, ended=event))
         del self._cases[worker]
-        await self._keep(worker, None)
         self._ended(worker, event)
 
     async def _keep(self, worker: str, case: Case | None) -> None:

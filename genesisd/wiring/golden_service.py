@@ -134,7 +134,8 @@ class GoldenService:
             return await self._recorded(target, spec, subject)
 
         try:
-            plain = await self.scratch.run(worker, in_build(start), f"the plain pin beside {worker}", ask)
+            told = f"the plain pin beside {worker}"
+            plain = await self.scratch.run(worker, subject.pin, in_build(start), told, ask)
         except ScratchError as error:
             text = f"the plain pin could not be asked beside {worker}: {error.message}"
             hint = "record on a box with room for both, and copy the file into the goldens folder"

@@ -140,6 +140,10 @@ class Quarantine:
         except StoreReadError:  # the store tells of it; what is in memory counts until the daemon's end
             return
 
+    async def settled(self) -> None:
+        """Once everything is written."""
+        await asyncio.gather(*self._writes, return_exceptions=True)
+
     async def close(self) -> None:
         """Wait for what is being written."""
-        await asyncio.gather(*self._writes, return_exceptions=True)
+        await self.settled()

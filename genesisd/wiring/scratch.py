@@ -52,15 +52,17 @@ class Scratch:
     monotonic: Callable[[], float]
 
     async def run(
-        self, worker: str, without: Collection[str], text: str, ask: Callable[[Target], Awaitable[_Answer]]
+        self, worker: str, pin: str, without: Collection[str], text: str, ask: Callable[[Target], Awaitable[_Answer]]
     ) -> _Answer:
-        """Start a twin of ``worker`` without these patches, wait until it is ready, ask, and end it.
+        """Start a twin of ``worker`` on ``pin`` without these patches, wait until it is ready, ask, and end it.
+
+        The pin is said, since a worker that was taken back does not run the one that is configured.
 
         Raises:
             ScratchError: it did not become ready, or a gate stayed shut.
         """
         name = PREFIX + secrets.token_hex(3)
-        spec = twin(self.supervisor().specs[worker], worker)
+        spec = twin(self.supervisor().specs[worker], worker, pin)
         self.overrides.experiments[name] = Experiment(frozenset(without), text)
         self.sink.emit("scratch_started", worker, scratch=name, without=sorted(without), text=text)
         try:
@@ -101,13 +103,20 @@ class Scratch:
             self.overrides.experiments.pop(name, None)
             self.forget(name)
             self.sink.emit("scratch_ended", worker, scratch=name)
-        await asyncio.to_thread(shutil.rmtree, self.folder / name, ignore_errors=True)
+        await asyncio.to_thread(self._sweep, {*self.supervisor().actors})
+
+    def _sweep(self, living: Collection[str]) -> None:
+        """Remove the folders of this one, and of those that an earlier daemon had; blocks."""
+        for folder in self.folder.glob(f"{PREFIX}*"):
+            if folder.name not in living:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
-def twin(spec: WorkerSpec, worker: str) -> WorkerSpec:
+def twin(spec: WorkerSpec, worker: str, pin: str) -> WorkerSpec:
     """The same engine, nobody's address, no second try, and nothing that waits for others."""
     return spec.model_copy(
         update={
+            "pin": pin,
             "listen": None,
             "front": FrontSpec(enabled=False),
             "engine_port": None,
