@@ -172,6 +172,18 @@ RULES = (
     ),
     Rule(
         "bad-weights",
+        r"^RuntimeError: (The size of tensor a \(\d+\) must match the size of tensor b .*)",
+        "the weights do not fit the model's configuration: {0}",
+        (
+            "(Worker pid=16013) ERROR 11-30 10:17:18 [multiproc_executor.py:953] RuntimeError: The size of tensor a (256)"
+            " must match the size of tensor b (128) at non-singleton dimension 1"
+        ),
+        CPU + "a config.json with twice the hidden_size of the weights",
+        permanent=True,
+        starting=True,
+    ),
+    Rule(
+        "bad-weights",
         r"(Cannot find any model weights with .+)",
         "the weights are missing: {0}",
         "RuntimeError: Cannot find any model weights with `/models/empty`",

@@ -43,10 +43,8 @@ class Ending:
     kernel: Sequence[KernelLine] = ()
 
 
-ROOT_CAUSE = re.compile(
-    r"^(?:\([^)]*\) )?(?!RuntimeError: Engine core initialization failed)(?:\w+\.)*\w+(?:Error|Exception): .+"
-)
-"""The last line of a traceback, which stands above the one that only says where to look."""
+ROOT_CAUSE = re.compile(r"^(?:\w+\.)*\w+(?:Error|Exception): .+")
+"""The last line of a traceback."""
 LAST_ERROR = re.compile(r"RuntimeError: Engine core initialization failed")
 SERVING = re.compile(r"Application startup complete")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -148,9 +146,9 @@ def _plain(ending: Ending, tail: Sequence[str]) -> ExitRecord:
 
 def _last_words(tail: Sequence[str]) -> str:
     """The newest root cause, or else the last line."""
+    if cause := next((line for line in reversed(_words(tail)) if ROOT_CAUSE.search(line)), None):
+        return f": {cause.strip()}"
     lines = [line.strip() for line in tail if line.strip()]
-    if cause := next((line for line in reversed(lines) if ROOT_CAUSE.search(line)), None):
-        return f": {cause}"
     return f"; its last line: {lines[-1]}" if lines else ""
 
 

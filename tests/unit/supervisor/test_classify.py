@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -187,6 +188,27 @@ def test_a_fault_of_the_card_is_the_cause_unless_the_program_says_more(tail, ker
     assert (record.cause, words in record.text) == (cause, True)
 
 
+ENDINGS = sorted((Path(__file__).parents[2] / "data" / "endings").glob("*.log"))
+
+
+@pytest.mark.parametrize("path", ENDINGS, ids=lambda path: path.stem)
+def test_a_whole_tail_of_the_real_engine_has_its_cause(path):
+    """As it was recorded, with all that stands around the line that tells; the lines of its source are left out."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    head = dict(line.removeprefix("# ").split(": ", 1) for line in lines if line.startswith("# ") and ": " in line)
+    code, signal, pid = (int(head[name]) if head.get(name) else None for name in ("code", "signal", "pid"))
+    kernel = [parse(head["kernel"], 1.0)] if "kernel" in head else []
+    record = classify(
+        Ending(code, signal, [line for line in lines if not line.startswith("# ")], None, pid, "", kernel)
+    )
+    assert record.cause == head["cause"]
+
+
+def test_there_are_such_tails_of_many_causes():
+    """One that was deleted by mistake would be missed by nobody else."""
+    assert len(ENDINGS) >= 17
+
+
 @pytest.mark.parametrize(("cause", "permanent", "code", "tail"), SAMPLES)
 def test_a_real_line_has_its_cause(cause, permanent, code, tail):
     """The line above the last RuntimeError decides, and the sentence quotes it."""
@@ -253,13 +275,13 @@ def test_an_unknown_death_is_told_by_its_root_cause():
     """Not by the last line, which only says where to look."""
     tail = [
         "(EngineCore pid=8)   File 'x.py', line 3, in load",
-        "(EngineCore pid=8) torch.AcceleratorError: something new",
+        "(EngineCore pid=8) ERROR 11-30 10:17:18 [core.py:953] torch.AcceleratorError: something new",
         "(APIServer pid=7) " + CORE_FAILED,
     ]
     found = classify(Ending(1, None, tail))
     assert (found.cause, found.text) == (
         "crash",
-        "exit status 1: (EngineCore pid=8) torch.AcceleratorError: something new",
+        "exit status 1: torch.AcceleratorError: something new",
     )
 
 
