@@ -11,6 +11,7 @@ from typing import Any, cast
 from genesisd import yamlfile
 from genesisd.config.patch_names import name_problems
 from genesisd.config.paths import TMPDIR_LIMIT, UNIX_LIMIT, Paths
+from genesisd.config.probe_checks import probe_problems
 from genesisd.errors import ConfigError
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.units import Address
@@ -52,6 +53,7 @@ def check(sources: Sources, workers: Workers, *, metrics: Address | None, paths:
         *_pins(sources, workers, pins),
         *_flags(sources, workers),
         *_patches(sources, workers),
+        *_probes(sources, workers),
         *_lengths(sources, workers, paths),
     ]
     if not faults:
@@ -193,6 +195,12 @@ def _flags(sources: Sources, workers: Workers) -> Iterator[ConfigError]:
 def _patches(sources: Sources, workers: Workers) -> Iterator[ConfigError]:
     for name, spec in workers.items():
         for at, text in name_problems(spec.patches):
+            yield sources.fault(name, at, text)
+
+
+def _probes(sources: Sources, workers: Workers) -> Iterator[ConfigError]:
+    for name, spec in workers.items():
+        for at, text in probe_problems(spec):
             yield sources.fault(name, at, text)
 
 

@@ -14,6 +14,7 @@ from genesisd import yamlfile
 from genesisd.config.checks import Sources, check
 from genesisd.config.layers import Explained, Layer, LayerName, Profile, explain_worker, layered
 from genesisd.config.paths import Paths, default_dirs
+from genesisd.config.probe_checks import with_casebook
 from genesisd.errors import NotFoundError
 from genesisd.supervisor.spec import WorkerName, WorkerSpec
 from genesisd.units import Duration, HostPort, SpecModel
@@ -184,7 +185,8 @@ def _take(
                 hint="rename one of them, or delete one",
             )
         sources.workers[name] = document
-        workers[name] = spec
+        book = spec.probes.casebook
+        workers[name] = spec if book is None else with_casebook(spec, _from(document.path.parent, book))
 
 
 def _paths(daemon: DaemonSpec, folder: Path, defaults: tuple[Path, Path, Path]) -> Paths:

@@ -183,3 +183,15 @@ def test_the_examples_load(example):
     config = load(ETC / example, environ=ROOT, root=True)
     assert config.workers
     assert config.pins == ETC / "pins.yaml"
+
+
+def test_a_casebook_is_found_beside_the_file_that_names_it(tmp_path):
+    """A daemon's working folder is nobody's choice; a fault in the book is told with the book's own line."""
+    (tmp_path / "book.yaml").write_text("name: mine\ngolden: []\n")
+    file = tmp_path / "genesisd.yaml"
+    file.write_text("workers: {a: {command: [x], probes: {casebook: book.yaml}}}\n")
+    environ = {"HOME": "/root"}
+    assert load(file, environ=environ, root=True).workers["a"].probes.casebook == tmp_path / "book.yaml"
+    (tmp_path / "book.yaml").write_text("name: mine\ngoldne: []\n")
+    with pytest.raises(ConfigError, match=r"book\.yaml:2"):
+        load(file, environ=environ, root=True)
