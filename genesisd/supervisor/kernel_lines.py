@@ -59,7 +59,7 @@ XIDS = {
     149: "NVLink error",
     154: "the driver says what recovers the card (reset, drain or reboot)",
 }
-"""Meanings of the common ones, in few words: https://docs.nvidia.com/deploy/xid-errors/"""
+"""Meanings of the common ones, in few words, after NVIDIA's own list of Xid errors."""
 OF_THE_PROGRAM = frozenset({13, 31, 43, 45})
 """Xids that a program's own fault, or its end, brings about: they say less than its last words."""
 
