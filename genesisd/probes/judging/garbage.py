@@ -14,6 +14,7 @@ _BLANK = frozenset("\t\n\r\f\v\x1b")
 """Controls that texts do have; the escape stands for colours of a terminal."""
 _FEW = 3
 _REPLACED_SHARE = 0.02
+_UNKNOWN_SHARE = 0.1
 _PAIRS = 4
 """Kinds of neighbours within words (Latin beside Thai) from which on it is no quotation."""
 _LETTERS = 40
@@ -62,8 +63,11 @@ def _controls(text: str, asked: str) -> str | None:
 
 
 def _unknown(text: str, asked: str) -> str | None:
+    """Programs that handle tokens name them here and there; a flood is made of them."""
     found = [one for one in _UNKNOWN.findall(text) if one not in asked]
-    return f"it holds {found[0]!r} and the like {len(found)} times" if len(found) >= _FEW else None
+    if len(found) < _FEW or sum(map(len, found)) < _UNKNOWN_SHARE * len(text):
+        return None
+    return f"it holds {found[0]!r} and the like {len(found)} times"
 
 
 def _jumbled(text: str) -> str | None:
