@@ -12,7 +12,7 @@ from collections import deque
 
 import aiohttp
 
-from genesisd.probes.asking import Answered, Asking, NoAnswerError
+from genesisd.probes.asking import MAX_TOKENS, Answered, Asking, NoAnswerError
 from genesisd.probes.casebook import AnswerCase
 from genesisd.probes.casebooks import label
 from genesisd.probes.golden import Difference, Golden, difference
@@ -32,7 +32,7 @@ class GoldenAnswers:
 
     def __init__(self, spec: GoldenProbe, session: aiohttp.ClientSession) -> None:
         self._spec, self._asking = spec, Asking(session, "golden")
-        self._turns: Turns[AnswerCase] = Turns(key=lambda case: case.id, guess=lambda _: 60)
+        self._turns: Turns[AnswerCase] = Turns(key=lambda case: case.id, guess=_at_most)
         self._streamed: dict[str, bool] = {}
         self._lately: deque[str] = deque(maxlen=_REMEMBERED)
         self._notes: list[str] = []
@@ -109,3 +109,9 @@ class GoldenAnswers:
         how = "streamed" if answered.stream else "whole"
         text = f"{case.id} ({how}, {often}): {unlike.text}"[:300]
         return self._asking.outcome(failure(text, case=case.id, stream=answered.stream, often=often), answered.exchange)
+
+
+def _at_most(case: AnswerCase) -> int:
+    """Tokens of a case that was not asked yet: its own bound, and a prompt of three letters a token."""
+    bound = case.body.get("max_tokens")
+    return (bound if isinstance(bound, int) else MAX_TOKENS) + len(str(case.body)) // 3
