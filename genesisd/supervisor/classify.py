@@ -98,8 +98,10 @@ def _pids(ending: Ending, tail: Sequence[str]) -> Collection[int]:
 def _with_kernel(ending: Ending, record: ExitRecord, pids: Collection[int]) -> ExitRecord:
     """What the kernel did outranks what the dead one noticed of it."""
     ours = [line for line in ending.kernel if line.pid in pids or is_of(line, ending.title)]
-    if killed := next((line for line in ours if line.kind is Kernel.OOM), None):
-        return _record(ending, "host-oom", f"the kernel killed it for want of memory: {killed.text}")
+    if kills := [line for line in ours if line.kind is Kernel.OOM]:
+        killed = next((line for line in kills if "Killed process" in line.text), kills[0])
+        text = f"the kernel killed {killed.name} (pid {killed.pid}) for want of memory: {killed.text}"
+        return _record(ending, "host-oom", text)
     faults = [line for line in (*ours, *_of_no_process(ending, record)) if line.kind is Kernel.XID]
     if severe := next((line for line in faults if line.number not in OF_THE_PROGRAM), None):
         return _record(ending, "xid", f"the driver reported {xid_words(severe)}; {record.text}")

@@ -49,7 +49,7 @@ def restarted(ago: float, cause: str):
 
 
 OOM = (
-    "the kernel killed it for want of memory: Memory cgroup out of memory: Killed process 5592 (VLLM::EngineCor)"
+    "the kernel killed VLLM::EngineCor (pid 5592) for want of memory: Memory cgroup out of memory: Killed process 5592 (VLLM::EngineCor)"
     " total-vm:24323776kB, anon-rss:18068096kB, file-rss:6776kB, shmem-rss:0kB, UID:998"
 )
 KV = (

@@ -132,9 +132,11 @@ ENGINE_LOST = "(APIServer pid=7) ERROR 11-30 10:05:12 [core_client.py:622] MPCli
 )
 def test_the_kernels_kill_of_any_of_its_processes_is_the_cause(code, signal, pid, tail):
     """Leader or engine; the sentence is the kernel's."""
-    record = classify(Ending(code, signal, tail, pid=pid, kernel=[parse(OOM, 1.0)]))
+    dump = parse("oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task=VLLM::EngineCor,pid=8,uid=0", 1.0)
+    record = classify(Ending(code, signal, tail, pid=pid, kernel=[dump, parse(OOM, 1.0)]))
     assert record.cause == "host-oom"
-    assert "Killed process 8" in record.text
+    assert record.text.startswith("the kernel killed VLLM::EngineCor (pid 8) for want of memory: Memory cgroup")
+    assert classify(Ending(code, signal, tail, pid=pid, kernel=[dump])).text.endswith(dump.text)
 
 
 @pytest.mark.parametrize(
