@@ -180,6 +180,11 @@ class DegenerationProbe(CorrectnessProbe):
     kind: Literal["degeneration"] = "degeneration"
     period: Duration = Field(default=60.0, gt=0)
     max_tokens: int = Field(default=200, ge=1)
+    repeats: int = Field(default=6, ge=2)
+    """How often a thing stands at the end of an answer that was cut before it is too often; ``characters`` of it in
+    all, and ``share`` of the answer."""
+    characters: int = Field(default=48, ge=1)
+    share: float = Field(default=0.4, gt=0, le=1)
 
 
 class NeedleProbe(CorrectnessProbe):

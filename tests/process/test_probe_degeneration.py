@@ -151,6 +151,15 @@ async def test_it_asks_only_when_the_others_saw_too_little(session: aiohttp.Clie
         assert (await probe.ask(target, 0.0)).evidence["looked"] == 1
 
 
+async def test_how_much_is_too_much_can_be_set(session: aiohttp.ClientSession) -> None:
+    """For who knows a model that repeats itself."""
+    assert (await asked(FLOOD, session, repeats=500)).verdict is Verdict.SUCCESS
+    assert (await asked(FLOOD, session, characters=500)).verdict is Verdict.SUCCESS
+    half = Said(STORY * 2 + "!" * 160, finish="length")
+    assert (await asked(half, session)).verdict is Verdict.FAILURE
+    assert (await asked(half, session, share=0.6)).verdict is Verdict.SUCCESS
+
+
 async def test_its_own_question_stays_within_the_budget(session: aiohttp.ClientSession) -> None:
     """A small budget shortens the answer."""
     async with engine(lambda _: Said(STORY)) as one:

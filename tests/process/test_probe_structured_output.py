@@ -71,6 +71,7 @@ WRONG: dict[str, tuple[Script, str]] = {
     "two objects": (on("card", Said(ANSWERS["card"] * 2)), "is no JSON"),
     "a field is missing": (on("card", Said('{"city": "Rome"}')), "breaks the schema: data must contain ['letters']"),
     "a number becomes text": (on("card", Said('{"city": "Rome", "letters": "4"}')), "data.letters must be integer"),
+    "no number": (on("card", Said('{"city": "Rome", "letters": NaN}')), "NaN is no JSON value"),
     "a field too many": (on("card", Said('{"city": "Rome", "letters": 4, "x": 1}')), "breaks the schema"),
     "the end of the thoughts is left": (on("card", Said(f"</think>{ANSWERS['card']}")), "is no JSON"),
     "a streamed answer loses its first piece": (

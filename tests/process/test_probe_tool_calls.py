@@ -106,6 +106,10 @@ WRONG: dict[str, tuple[Script, str]] = {
         on("Weather", replace(GOOD, calls=(("get_weather", '"{\\"city\\": \\"Berlin\\", \\"days\\": 2}"'),))),
         "are no JSON object",
     ),
+    "an argument is no number": (
+        on("Weather", replace(GOOD, calls=(("get_weather", '{"city": "Berlin", "days": NaN}'),))),
+        "are no JSON object",
+    ),
     "another tool is called": (
         on("Weather", replace(GOOD, calls=(("set_timer", ARGUMENTS),))),
         "a call of set_timer came, expected get_weather",

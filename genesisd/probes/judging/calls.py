@@ -119,9 +119,13 @@ def _reordered(expected: Sequence[Call], came: Sequence[Made], values: Sequence[
 
 def _parsed(text: str) -> object:
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refused)
     except ValueError:
         return None
+
+
+def _refused(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
 
 
 def _asked(case: ToolCase) -> str:

@@ -41,7 +41,7 @@ def _broken_schema(schema: dict[str, Any], text: str) -> str | None:
     import fastjsonschema  # noqa: PLC0415 - a megabyte, for those daemons alone that ask
 
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_refused)
     except ValueError as error:
         return f"{_cut(text)} is no JSON ({error})"
     try:
@@ -49,6 +49,10 @@ def _broken_schema(schema: dict[str, Any], text: str) -> str | None:
     except fastjsonschema.JsonSchemaValueException as error:
         return f"{_cut(text)} breaks the schema: {error.message}"
     return None
+
+
+def _refused(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
 
 
 def _begins_json(text: str) -> bool:

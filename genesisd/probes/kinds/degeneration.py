@@ -13,6 +13,7 @@ import aiohttp
 from genesisd.probes.answered import Answered, again
 from genesisd.probes.asking import CHAT, COMPLETIONS, Asking, NoAnswerError, Trouble
 from genesisd.probes.judging.degeneration import wrong
+from genesisd.probes.judging.repeats import Limits
 from genesisd.probes.model import Exchange, Outcome, failure, success
 from genesisd.probes.ports import Target
 from genesisd.probes.spec import DegenerationProbe
@@ -31,6 +32,7 @@ class Degeneration:
     def __init__(self, spec: DegenerationProbe, session: aiohttp.ClientSession) -> None:
         self._spec = spec
         self._asking = Asking(session, spec.kind)
+        self._limits = Limits(times=spec.repeats, characters=spec.characters, share=spec.share)
         self._looked = 0
         self._suspect: Exchange | None = None
 
@@ -70,7 +72,7 @@ class Degeneration:
 
     def _bad(self, said: Answered, target: Target) -> Outcome | None:
         """Refusals and broken answers are the matter of the probe that asked."""
-        if said.error is not None or said.garbled is not None or not (fault := wrong(said)):
+        if said.error is not None or said.garbled is not None or not (fault := wrong(said, self._limits)):
             return None
         self._suspect = said.exchange
         self._looked = target.seen.count
