@@ -58,6 +58,8 @@ ASKED = "stopped"
 OVER_AT = "operator"
 """Reason of a stop that somebody wanted: nothing is wrong with a worker that is not to run."""
 NOTE = "note"
+ANEW = frozenset({"start", "restart", "reset"})
+"""Orders with which a person begins anew: the judge forgets, so it will not say that anything is cured."""
 JUDGED = "judged"
 """Field of a happening that the judge told of: the probes that it named."""
 
@@ -134,7 +136,8 @@ def _evidence(fields: Fields, at: float) -> Reading:
 
 def _order(fields: Fields, at: float) -> Reading:
     verb, peer = str(fields.get("verb", "")), str(fields.get("peer", ""))
-    return Reading(Happening(at, "order", f"somebody ordered {verb}", {"verb": verb, "peer": peer}))
+    happening = Happening(at, "order", f"somebody ordered {verb}", {"verb": verb, "peer": peer})
+    return Reading(happening, settles=verb in ANEW)
 
 
 def _lost(fields: Fields, at: float) -> Reading:
@@ -157,7 +160,7 @@ def _judge(what: str) -> Callable[[Fields, float], Reading]:
 
 def _judged(what: str, fields: Fields, at: float, *, fault: bool) -> Reading:
     kinds = tuple(str(kind) for kind in fields.get("kinds", ()))
-    happening = Happening(at, what, str(fields.get("text", "")), {JUDGED: list(kinds)})
+    happening = Happening(at, what, str(fields.get("text", "")), {JUDGED: list(kinds)} if fault else {})
     cause = causes.of_probes(kinds)
     return Reading(happening, fault=fault, cause=cause, probes=kinds if fault else (), judged=fault)
 

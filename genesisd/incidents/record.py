@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from genesisd.incidents import causes
 from genesisd.incidents.model import Happening, Incident, Recorded
-from genesisd.incidents.reading import JUDGED, Reading
+from genesisd.incidents.reading import ANEW, JUDGED, Reading
 
 FIRST, LAST = 40, 160
 """Happenings that are kept of the beginning and of the end: a loop of restarts must not push out what began it."""
@@ -58,8 +58,14 @@ def closed(incident: Incident, reading: Reading) -> Incident:
 
 
 def judged(incident: Incident) -> bool:
-    """Whether the judge has a hand in it: then readiness alone does not end it."""
-    return bool(incident.probes) or any(JUDGED in one.fields for one in incident.happenings if one.what != "alert")
+    """Whether the judge has a hand in it, and no person began anew since: then readiness alone does not end it."""
+    told = bool(incident.probes)
+    for one in incident.happenings:
+        if JUDGED in one.fields:
+            told = True
+        elif one.what == "order" and one.fields.get("verb") in ANEW:
+            told = False
+    return told
 
 
 def bounded(happenings: Sequence[Happening]) -> tuple[Happening, ...]:

@@ -73,9 +73,7 @@ _OOM = (
 _XID = re.compile(r"^NVRM: (?:GPU at )?Xid \(([^)]*)\): (\d+)(?:, (.*))?")
 _XID_PID = re.compile(r"\bpid='?(\d+)")
 _OFF_BUS = re.compile(r"^NVRM: (?:GPU ([0-9a-fA-F:.]+): )?(?:GPU has )?fallen off the bus")
-_NAMED = re.compile(
-    r"process \d+ \((.*)\)(?=,? (?:total-vm|UID|score|now)|$)|\btask=(.*),pid=|\bname=([^,]*)"
-)
+_NAMED = re.compile(r"process \d+ \((.*)\)(?=,? (?:total-vm|UID|score|now)|$)|\btask=(.*),pid=|\bname=([^,]*)")
 FALLEN = 79
 NAME = 15
 """Characters of a process's name that the kernel keeps."""

@@ -180,6 +180,31 @@ async def test_bad_probes_wait_for_the_judge(soon):
     assert soon.only.happenings[-1].what == "cured"
 
 
+@pytest.mark.parametrize("verb", ["start", "restart", "reset"])
+async def test_a_person_who_begins_anew_takes_it_from_the_judge(soon, verb):
+    """It forgets, so it will not say that the worker is cured: staying ready is enough then."""
+    soon.tell("judge_hold", kinds=["golden"], text="golden is bad")
+    soon.tell("order", verb="replay", peer="uid 0")
+    soon.tell("worker_ready", seconds=30.0)
+    await settled()
+    assert soon.only.closed is None
+    soon.tell("order", verb=verb, peer="uid 0")
+    await settled()
+    assert soon.only.closed is not None
+
+
+async def test_what_is_bad_again_is_the_judges_again(soon):
+    """Whatever a person ordered before."""
+    soon.tell("judge_hold", kinds=["golden"], text="golden is bad")
+    soon.ready = False
+    soon.tell("order", verb="start", peer="uid 0")
+    soon.tell("judge_told", step="alert", kinds=["golden"], text="golden is bad")
+    soon.ready = True
+    soon.tell("worker_ready", seconds=30.0)
+    await settled()
+    assert soon.only.closed is None
+
+
 async def test_memory_that_comes_back_soon_is_no_fault(world):
     """A gate must be shut for a while."""
     world.tell("gate_shut", code="vram-held", text="held by pid 5")
