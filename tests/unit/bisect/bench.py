@@ -27,7 +27,7 @@ class Bench:
             return Result.BROKEN
         return Result.FAILS if self.fails(one) else Result.PASSES
 
-    def find(self, budget: int = 1000) -> Finding:
+    def find(self, budget: int = 60) -> Finding:
         known: dict[Set, Result] = {}
         while isinstance(answer := search(self.patches, self.constraints, known, budget, self.weights), Ask):
             assert answer.patches not in known
