@@ -60,7 +60,7 @@ _STARTS_LINE = re.compile(
       | Traceback\s\( | File\s" | (?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt|Exit)\b | The\sabove\sexception | During\shandling
     )"""
 )
-_QUOTED = re.compile(rf"""('|")(?:(?!\1).){{{QUOTED},}}(?:\1|$)""")
+_QUOTED = re.compile(rf"""(?<![\w'"\])])('|")(?:(?!\1).){{{QUOTED},}}(?:\1|$)""")
 
 
 class Redactor:
