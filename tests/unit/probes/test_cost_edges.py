@@ -53,6 +53,7 @@ def test_many_looks_are_kept_as_few_parts():
     for look in range(2400):
         ledger.serve(float(look), float(look))
     assert len(ledger._served) <= 121
+    assert 595 <= ledger.room(2399, Mood.BUSY).most <= 605
 
 
 def test_who_pays_is_known_at_the_very_moment_it_is_due():
