@@ -18,7 +18,7 @@ FREE = frozenset({"acceptance", "latency", "creep", "engagement", "tokenizer"})
 _POLL = (0.02, 5.0)
 """Shortest and longest wait for a quiet moment, in seconds: a twentieth of the patience lies between."""
 _BACK_OFF = (1.0, 30.0)
-"""First and longest wait of a saturated engine's probes, in seconds; it doubles."""
+"""First and longest wait of a saturated engine's probes, in seconds; it doubles, up to half an interval at most."""
 _SAVING = 5.0
 """Seconds between two looks at a budget that is spent."""
 
@@ -146,7 +146,8 @@ def _may_fit(one: Turn, now: float, scene: Scene) -> bool:
 
 def _pause(one: Turn, why: str, scene: Scene) -> float:
     if scene.mood is Mood.SATURATED:
-        return min(_BACK_OFF[0] * 2.0 ** min(scene.refusals, 10), _BACK_OFF[1])
+        longest = min(max(one.interval / 2, _BACK_OFF[0]), _BACK_OFF[1])
+        return min(_BACK_OFF[0] * 2.0 ** min(scene.refusals, 10), longest)
     if scene.mood is Mood.BUSY and why == "users are being served":
         return min(max(one.patience * one.interval / 20, _POLL[0]), _POLL[1])
     return _SAVING

@@ -2,7 +2,8 @@
 
 The series is cut into blocks of equal count, each stands for its lowest value, and the growth from block to block is
 looked at. The bound on the typical growth is an order statistic of these (the sign test): of n growths one may lie
-below it, and n is chosen so that chance does that no more often than the confidence leaves room for.
+below it, and n is chosen so that chance does that no more often than the confidence leaves room for. A fall that is
+greater than the typical growth is no exception but memory that was given back: a sawtooth of which one fall is seen.
 
 Why not a least-squares slope: its error assumes independent noise about a line. Memory is a walk, where each value is the
 last one and a bit; there the error comes out far too small, and one step (a graph that is captured, a cache that is
@@ -66,7 +67,8 @@ def growth(points: Sequence[Point], confidence: float) -> Growth | None:
     if any(after[0] <= before[0] for before, after in pairs):
         return None
     rates = sorted((after[1] - before[1]) / (after[0] - before[0]) for before, after in pairs)
-    return Growth(rates[1], blocks[-1][1] - blocks[0][1], blocks[-1][0] - blocks[0][0])
+    given_back = rates[0] < -abs(rates[len(rates) // 2])
+    return Growth(rates[0 if given_back else 1], blocks[-1][1] - blocks[0][1], blocks[-1][0] - blocks[0][0])
 
 
 def _lowest(block: Sequence[Point]) -> Point:

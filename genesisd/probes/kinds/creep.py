@@ -20,6 +20,9 @@ from genesisd.probes.spec import CreepProbe
 _WARMUP = 300.0
 """Seconds of a life that are left out: code is compiled, caches are filled and buffers grow to their size."""
 _MIB = 1 << 20
+_PARTS = (0.5, 0.25)
+"""Later parts of the window that are looked at alone: a leak that begins after hours is not told hours later. None is
+shorter, since memory that is taken and given back within half an hour would look like a leak on its way up."""
 _GRAIN = 1.0
 """Seconds within which a second look adds nothing: it would count one state of the engine twice."""
 
@@ -33,7 +36,7 @@ class Series:
 
     def add(self, now: float, value: float) -> None:
         """A value; those that left the window are forgotten."""
-        if self.points and now - self.points[-1][0] < _GRAIN:
+        if self.points and now - self.points[-1][0] < min(_GRAIN, self._spec.period / 2):
             return
         self.points.append((now, value))
         while self.points[0][0] < now - self._spec.window:
@@ -45,10 +48,21 @@ class Series:
         return self.points[-1][0] - self.points[0][0] if self.points else 0.0
 
     def grown(self) -> Growth | None:
-        """What is sure about it, or None where that is too early to tell."""
+        """What is sure about it, or None where that is too early to tell.
+
+        Of the whole window; where only its later part grows, of that. What is looked at more often finds more by
+        chance, so each look has to be surer.
+        """
         if len(self.points) < self._spec.min_samples or self.span < self._spec.min_span:
             return None
-        return growth(tuple(self.points), self._spec.confidence)
+        sure = 1 - (1 - self._spec.confidence) / (1 + len(_PARTS))
+        spans = [self.span, *(share * self._spec.window for share in _PARTS if share * self._spec.window < self.span)]
+        known = [one for span in spans if (one := growth(self._last(span), sure)) is not None]
+        return next((one for one in known if one.exceeds(self.limit)), known[0] if known else None)
+
+    def _last(self, span: float) -> list[Point]:
+        start = self.points[-1][0] - span
+        return [one for one in self.points if one[0] >= start]
 
 
 class Creep:

@@ -62,6 +62,15 @@ def test_a_saturated_engine_is_left_alone_for_longer_and_longer(refusals: int, s
     assert decide([turn(), turn("creep", 99.5)], 99, scene) == Wait(0.5, "creep is due next")
 
 
+def test_who_is_asked_often_is_not_put_off_for_long() -> None:
+    """Half an interval is the longest wait, and a second the shortest."""
+    scene = replace(SATURATED, refusals=500)
+    why = "busy: users' requests wait for room in the engine"
+    assert decide([turn(period=10)], 99, scene) == Wait(5, why)
+    assert decide([turn(period=0.1)], 99, scene) == Wait(1, why)
+    assert decide([turn(period=1000), turn("needle", 0, 10)], 99, scene) == Wait(5, why)
+
+
 def test_what_cannot_be_asked_is_told_once_a_period() -> None:
     """Not before its patience is over, and then as often as it would have been asked."""
     one = turn(due=0, period=100, told=-100)

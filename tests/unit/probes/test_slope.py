@@ -104,3 +104,14 @@ def test_chance_is_told_no_more_often_than_confidence_says(memory: float, count:
 def test_growth_is_told_once_it_is_both_fast_and_large(rate: float, total: float, exceeds: bool) -> None:
     """The rate alone is not enough: it has to have brought what an hour may bring."""
     assert Growth(rate / HOUR, total, HOUR).exceeds(100) is exceeds
+
+
+@pytest.mark.parametrize(("fall", "grows"), [(0.0, True), (0.9, True), (1.1, False), (50.0, False)])
+def test_one_small_fall_is_excused_and_a_great_one_is_not(fall: float, grows: bool) -> None:
+    """A dip among growths is noise; more than a typical growth in one block was given back."""
+    heights = [0.0]
+    for place in range(1, BLOCKS):
+        heights.append(heights[-1] + (-fall if place == BLOCKS // 2 else 1.0))
+    found = growth(spaced(heights), CONFIDENCE)
+    assert found
+    assert (found.rate > 0) is grows
