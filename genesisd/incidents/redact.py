@@ -60,6 +60,12 @@ _STARTS_LINE = re.compile(
       | Traceback\s\( | File\s" | (?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt|Exit)\b | The\sabove\sexception | During\shandling
     )"""
 )
+_LOGGED = re.compile(
+    r"^(?:\([^)]*pid=\d+\)\s*)?(DEBUG|INFO|WARNING|ERROR|CRITICAL)\s+\d\d-\d\d [\d:]+ \[([\w./-]+):\d+\] ?"
+)
+_OF_REQUESTS = re.compile(r"request_logger|parser|harmony|response_template|mistral|gemma|glm|tool")
+"""Files of vLLM whose lines are made of requests and answers, in words that change from release to release."""
+_FRAME = re.compile(r"\s*(?:File \"|Traceback \()")
 _QUOTED = re.compile(rf"""(?<![\w'"\])])('|")(?:(?!\1).){{{QUOTED},}}(?:\1|$)""")
 
 
@@ -160,6 +166,9 @@ def _hides(name: object, value: object) -> bool:
 
 def _withheld(line: str) -> tuple[str, bool]:
     """The line up to what users wrote, and whether there was any."""
+    logged = _LOGGED.match(line)
+    if logged is not None and (logged[1] == "DEBUG" or _OF_REQUESTS.search(logged[2])):
+        return (line, False) if _FRAME.match(line, logged.end()) else (logged.group() + WITHHELD, True)
     if (found := _USERS.search(line)) is not None:
         return f"{line[: found.start()]}{found.group().rstrip(' =:([{')}: {WITHHELD}", True
     cut = _QUOTED.sub(rf"\1{WITHHELD}\1", line)

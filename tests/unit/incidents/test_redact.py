@@ -61,6 +61,11 @@ PROMPT_LINES = [
     "jinja2.exceptions.TemplateError: messages = {}",
     "model_output=<tool_call>{}</tool_call>",
     "prompt={}",
+    "(APIServer pid=7) DEBUG 11-30 10:00:00 [llama_tool_parser.py:243] got arguments diff: {}",
+    'DEBUG 11-30 10:00:00 [serving.py:804] Received messages request {{"a": "{}"}}',
+    "WARNING 11-30 10:00:00 [hy_v4_tool_parser.py:195] No tool named '{}'.",
+    "ERROR 11-30 10:00:00 [hermes_tool_parser.py:20] json.decoder.JSONDecodeError: Expecting value: {}",
+    "(APIServer pid=7) INFO 11-30 10:00:00 [request_logger.py:65] Received request {}: params: x",
     "ValueError: could not read '" + "x" * 250 + "{}'",
 ]
 KEPT = [
@@ -70,6 +75,8 @@ KEPT = [
     "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`.",
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 72.00 MiB. GPU 0 has a total capacity of 31.33 GiB",
     '(APIServer pid=1)   File "/x/vllm/v1/engine/core.py", line 1134, in run_engine_core',
+    '(APIServer pid=7) ERROR 11-30 10:00:00 [hermes_tool_parser.py:20]   File "x/hermes_tool_parser.py", line 3, in f',
+    "(APIServer pid=7) ERROR 11-30 10:00:00 [serving.py:1173] vllm.v1.engine.exceptions.EngineDeadError: EngineCore",
     "KeyError: 'invalid tool call parser: nosuch (chose from { hermes,mistral })'",
     "vllm: error: unrecognized arguments: --no-such-flag",
     'INFO:     127.0.0.1:5 - "POST /v1/completions HTTP/1.1" 200 OK',
