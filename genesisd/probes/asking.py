@@ -126,14 +126,15 @@ class Asking:
     ) -> tuple[int, Exchange]:
         status, begun, stream, problem = 0, self.clock(), sent.get("stream") is True, None
         try:
-            async with self.session.post(
-                target.base_url + path, json=sent, headers=target.headers, allow_redirects=False
-            ) as response:
-                status = response.status
-                if stream and status == 200:
-                    await _read_events(response, reading)
-                else:
-                    reading.take_whole(await read(response, ANSWER_LIMIT))
+            with target.seen.using(_compiled(sent)):
+                async with self.session.post(
+                    target.base_url + path, json=sent, headers=target.headers, allow_redirects=False
+                ) as response:
+                    status = response.status
+                    if stream and status == 200:
+                        await _read_events(response, reading)
+                    else:
+                        reading.take_whole(await read(response, ANSWER_LIMIT))
         except (aiohttp.ClientError, OSError) as error:
             problem = error
         finally:
@@ -142,6 +143,11 @@ class Asking:
         if problem is not None:
             raise _unreached(problem, exchange) from problem
         return status, exchange
+
+
+def _compiled(sent: Mapping[str, object]) -> str | None:
+    """The feature that an engine compiles at its first use: ranks of logprobs took it 10 to 35 s where nothing was cached."""
+    return "logprobs" if sent.get("logprobs") or sent.get("prompt_logprobs") is not None else None
 
 
 def whole(answered: Answered) -> Answered:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -77,11 +78,27 @@ class Seen:
     exchanges: deque[Exchange] = field(default_factory=lambda: deque(maxlen=200))
     count: int = 0
     """How many there ever were."""
+    used: set[str] = field(default_factory=set)
+    """Features that were asked for and answered in this life."""
+    first_uses: int = 0
+    """Questions in flight that are the first of their sort: the engine may stand still for a minute to compile."""
 
     def add(self, exchange: Exchange) -> None:
         """Remember one."""
         self.exchanges.append(exchange)
         self.count += 1
+
+    @contextmanager
+    def using(self, feature: str | None) -> Iterator[None]:
+        """Around a question that asks for ``feature`` (None: for nothing that has to be compiled)."""
+        first = feature is not None and feature not in self.used
+        self.first_uses += first
+        try:
+            yield
+            if feature is not None:
+                self.used.add(feature)
+        finally:
+            self.first_uses -= first
 
 
 class KnownRight(Protocol):

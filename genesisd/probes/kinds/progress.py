@@ -31,9 +31,16 @@ class Progress:
         self._history = History()
         self._canary = CanaryCage(session)
         self._own = False
+        self._first_use_since: float | None = None
 
     async def ask(self, target: Target, now: float) -> Outcome:
-        """Look, decide, and send a canary where one is due."""
+        """Look, decide, and send a canary where one is due.
+
+        While a probe's question is the first of its sort nothing is looked at: what the engine compiles for it is no
+        hang, and must not pass for the slowest step either, as that would widen the window for the rest of the life.
+        """
+        if (waited := self._compiles_for(target, now)) is not None:
+            return unknown("a probe asks for what the engine may first have to compile", waited=waited)
         look = await self._look(target, now)
         self._history = self._history.seen(look, self._cap)
         decision = decide(self._history, now, self._window)
@@ -51,6 +58,16 @@ class Progress:
     async def close(self) -> None:
         """Withdraw the canary."""
         await self._canary.close()
+
+    def _compiles_for(self, target: Target, now: float) -> float | None:
+        """Seconds that a first use is under way; None where there is none, or for longer than compiling takes."""
+        if not target.seen.first_uses:
+            self._first_use_since = None
+            return None
+        if self._first_use_since is None:
+            self._first_use_since = now
+        waited = now - self._first_use_since
+        return waited if waited < self._spec.warmup else None
 
     async def _look(self, target: Target, now: float) -> Look:
         values, look = await asyncio.gather(self._soon(lambda: self._values(target)), self._owed(target, Look(at=now)))
