@@ -96,7 +96,9 @@ class DaemonApi(CorrectnessApi):
         return await self._order(name, "start", peer, StartRequested(self._clock.monotonic()))
 
     async def stop(self, name: str, peer: Peer, *, drain: bool = True) -> WorkerView:
-        """Want it down, for good."""
+        """Want it down, for good. A search for the patch to blame ends with it."""
+        self._supervisor.orderable(name)
+        self._correctness.stopped(name)
         event = StopRequested(self._clock.monotonic(), drain=drain, text=f"stopped by {peer}")
         return await self._order(name, "stop", peer, event)
 

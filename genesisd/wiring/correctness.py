@@ -169,6 +169,11 @@ class Correctness:
         if lift:
             self._on.rollbacks.lift(worker)
 
+    def stopped(self, worker: str) -> None:
+        """A person wants it down: nothing is tried on its behalf any more."""
+        if self.bisections.busy(worker):
+            self.forgive(worker, lift=False)
+
     async def ask_once(self, worker: str, kind: str) -> Outcome:
         """Ask every case of a kind, for somebody who wants to know; it counts for nothing. Raises ConflictError."""
         spec = self._on.specs()[worker]

@@ -29,9 +29,13 @@ class FakeCorrectness:
 
     def __init__(self):
         self.forgiven = []
+        self.ended = []
 
     def forgive(self, worker, *, lift):
         self.forgiven.append((worker, lift))
+
+    def stopped(self, worker):
+        self.ended.append(worker)
 
 
 class Desk:
@@ -216,3 +220,10 @@ async def test_a_person_who_starts_what_is_down_begins_anew():
         await one.api.wait_for("w", {Phase.STOPPED}, 5)
         await one.api.start("w", PEER)
         assert one.correctness.forgiven == [("w", True), ("w", False)]
+
+
+async def test_a_stop_ends_what_is_tried_on_the_workers_behalf():
+    """Nobody looks for a guilty patch of a worker that nobody wants."""
+    async with desk() as one:
+        await one.api.stop("w", PEER)
+        assert one.correctness.ended == ["w"]
