@@ -18,12 +18,20 @@ CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
 USAGE = {"stream": True, "stream_options": {"include_usage": True}}
 NUMBERS = {"logprob", "token_logprobs", "top_logprobs", "created", "rank", "text_offset"}
 
+PROBED = (
+    "prompt_tokens_total", "generation_tokens_total", "prefix_cache_queries_total", "prefix_cache_hits_total",
+    "num_requests_running", "num_requests_waiting", "kv_cache_usage_perc", "iteration_tokens_total",
+    "time_to_first_token_seconds", "inter_token_latency_seconds", "request_success_total",
+    "spec_decode_num_drafts_total", "spec_decode_num_draft_tokens_total", "spec_decode_num_accepted_tokens_total",
+)  # fmt: skip
+
 
 def schema(kind: str) -> dict[str, Any]:
     """A response format with a schema of one type."""
     return {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": kind}}}}
 
 
+# All at temperature 0: drafts are checked against random tokens by a kernel that a CPU lacks, and the engine dies of it.
 ANSWERED: dict[str, tuple[str, dict[str, Any]]] = {
     "length": (CHAT, HELLO | {"max_tokens": 3}),
     "length-later": (CHAT, HELLO | {"max_completion_tokens": 20}),
@@ -36,11 +44,11 @@ ANSWERED: dict[str, tuple[str, dict[str, Any]]] = {
     "unknown-field": (CHAT, HELLO | {"guided_regex": "[A-Z]", "nosuch": 1, "max_tokens": 4}),
     "seed": (CHAT, PLAIN | {"seed": 7, "n": 1}),
     "text": (TEXT, {"prompt": "Hello", "max_tokens": 4, "temperature": 0}),
-    "text-of-ids": (TEXT, {"prompt": [1, 2, 3], "max_tokens": 2}),
-    "text-of-two": (TEXT, {"prompt": ["Hello", "Who are"], "max_tokens": 2}),
-    "text-logprobs": (TEXT, {"prompt": "Hello", "max_tokens": 2, "logprobs": 2}),
-    "text-prompt-logprobs": (TEXT, {"prompt": "Hello, I am", "max_tokens": 1, "prompt_logprobs": 0}),
-    "text-echo": (TEXT, {"prompt": "Hello, I", "max_tokens": 2, "echo": True, "logprobs": 1}),
+    "text-of-ids": (TEXT, {"prompt": [1, 2, 3], "max_tokens": 2, "temperature": 0}),
+    "text-of-two": (TEXT, {"prompt": ["Hello", "Who are"], "max_tokens": 2, "temperature": 0}),
+    "text-logprobs": (TEXT, {"prompt": "Hello", "max_tokens": 2, "logprobs": 2, "temperature": 0}),
+    "text-prompt-logprobs": (TEXT, {"prompt": "Hello, I am", "max_tokens": 1, "prompt_logprobs": 0, "temperature": 0}),
+    "text-echo": (TEXT, {"prompt": "Hello, I", "max_tokens": 2, "echo": True, "logprobs": 1, "temperature": 0}),
 }  # fmt: skip
 STREAMED = ("length", "stop", "ids", "logprobs", "text", "text-logprobs")
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -130,3 +138,32 @@ def _events(chunk: dict[str, Any]) -> list[Any]:
         if choice.get("finish_reason"):
             found.append(["end", choice["finish_reason"], choice.get("stop_reason")])
     return found if chunk["choices"] else [["usage", shape(chunk)]]
+
+
+def said(text: str, stream: bool) -> Any:
+    """Content, thought, calls, end and counts."""
+    chunks = (
+        [json.loads(one[6:]) for one in text.splitlines() if one.startswith("data: {")]
+        if stream
+        else [json.loads(text)]
+    )
+    found: dict[str, str] = {"content": "", "reasoning": "", "calls": "", "end": ""}
+    for choice in (one["choices"][0] for one in chunks if one["choices"]):
+        part = choice["delta"] if stream else choice["message"]
+        for key in ("content", "reasoning"):
+            found[key] += part.get(key) or ""
+        for call in part.get("tool_calls") or []:
+            found["calls"] += call["function"].get("name", "") + call["function"].get("arguments", "")
+        found["end"] += choice["finish_reason"] or ""
+    usage = chunks[-1]["usage"]
+    return found, usage["prompt_tokens"], usage["completion_tokens"], usage.get("completion_tokens_details")
+
+
+def series(text: str) -> dict[str, float]:
+    """Sums by name, of the families that probes read."""
+    found: dict[str, float] = {}
+    for line in text.splitlines():
+        name = line.partition("{")[0].removeprefix("vllm:")
+        if "_bucket" not in name and any(name in {one, f"{one}_sum", f"{one}_count"} for one in PROBED):
+            found[name] = found.get(name, 0.0) + float(line.split()[-1])
+    return found

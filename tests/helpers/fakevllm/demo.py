@@ -89,7 +89,7 @@ class DemoGeneration(Generation):
 
     def _plan(self, ids: list[int], faults: dict[str, Any], frames: Frames, index: int) -> Plan:
         body, args = self.body, self.api.args
-        cached, made = self.api.cache.take(ids, str(body.get("cache_salt", "")), not body.get("prompt_logprobs"))
+        cached, made = self.api.cache.take(ids, str(body.get("cache_salt", "")), body.get("prompt_logprobs") is None)
         frames.cached.append((cached, made))
         prompt = vocab().decode(ids, skip_special=False)
         form = form_of(body, strict())

@@ -35,6 +35,7 @@ class Request:
     prefill: float
     delay: float
     endless: bool = False
+    queried: int = 0
     cached: int = 0
     finish_as: str = "stop"
     acceptance: float | None = None
@@ -143,7 +144,7 @@ class Engine:
         for one in running:
             if one.emitted == 0:
                 self.prompt += one.prompt
-                self.queries += one.prompt
+                self.queries += one.queried
                 self.hits += one.cached
                 tokens += one.prompt - one.cached
                 one.blocks = max(one.blocks, one.prompt / 128)

@@ -50,6 +50,7 @@ class Frames:
             max_tokens=len(one.ids),
             prefill=slow if len(prompt) >= args.prefill_min_tokens else 0.0,
             delay=args.token_delay if faults["token_delay"] is None else faults["token_delay"],
+            queried=len(prompt) if args.prefix_caching and self.body.get("prompt_logprobs") is None else 0,
             cached=self.cached[index][0],
             finish_as=one.finish,
             acceptance=faults["acceptance"],

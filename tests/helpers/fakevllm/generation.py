@@ -65,6 +65,7 @@ class Generation:
         seconds = args.prefill_blocks if faults["prefill_seconds"] is None else faults["prefill_seconds"]
         number, box = self.api.link.submit(
             prompt=self.prompt_tokens,
+            queried=self.prompt_tokens if args.prefix_caching else 0,
             born=self.born,
             acceptance=faults["acceptance"],
             answer=["!"] if mode == "garbage" else args.answer.split(),

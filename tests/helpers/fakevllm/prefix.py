@@ -14,7 +14,7 @@ class PrefixCache:
         self._lock = threading.Lock()
 
     def take(self, ids: list[int], salt: str = "", read: bool = True) -> tuple[int, int]:
-        """(Tokens that were there, tokens that are cached now); ``read`` False as with prompt_logprobs."""
+        """(Tokens that were there, tokens that were computed into blocks); ``read`` False as with prompt_logprobs."""
         if not self.enabled:
             return 0, 0
         hashes = [hash((salt, *ids[:end])) for end in range(BLOCK, len(ids) + 1, BLOCK)]
@@ -23,6 +23,5 @@ class PrefixCache:
             # The last token is always computed, so that there is something to sample from.
             while read and hits < min(len(hashes), (len(ids) - 1) // BLOCK) and hashes[hits] in self._known:
                 hits += 1
-            fresh = sum(1 for one in hashes if one not in self._known)
             self._known.update(hashes)
-        return hits * BLOCK, fresh * BLOCK
+        return hits * BLOCK, (len(hashes) - hits) * BLOCK

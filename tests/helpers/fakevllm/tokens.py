@@ -48,4 +48,5 @@ def _text(body: dict[str, Any], args: Any, shift: int) -> dict[str, Any]:
     for at, one in enumerate(body["tokens"]):
         if not isinstance(one, int):
             raise no_integer(f"body.tokens.{at}", one)
-    return {"prompt": vocab().decode([(one - shift) % vocab().size if shift else one for one in body["tokens"]])}
+    ids = [(one - shift) % vocab().size if shift else one for one in body["tokens"]]
+    return {"prompt": vocab().decode(ids, skip_special=False)}
