@@ -130,6 +130,26 @@ async def test_an_engine_that_wavers_anywhere_is_not_blamed_on_the_connection():
         assert set(judged.verdicts) == {Verdict.UNKNOWN}, list(judged.told())
 
 
+async def test_a_slow_server_is_not_blamed_on_the_connection(monkeypatch):
+    """Where fresh connections wait as long as the kept one did, the server is busy."""
+    honest = Honest()
+    async with judging(honest, KeepAliveProbe()) as judged:
+        honest.send = later(lambda a, body, s: [])
+        monkeypatch.setattr(keep_alive, "_PATIENCE", 0.3)
+        slow = judged.probe._ask_afresh
+
+        async def patient(*args):
+            found = await slow(*args)
+            if any(one.status == 0 for one in judged.probe._asking.exchanges):
+                judged.probe._slowest = 2.0
+            return found
+
+        monkeypatch.setattr(judged.probe, "_ask_afresh", patient)
+        outcome = await judged.probe.ask(judged.target, 0.0)
+        assert outcome.verdict is Verdict.UNKNOWN
+        assert "busy" in outcome.summary
+
+
 async def test_a_busy_server_is_unknown():
     """A server that is too busy on the kept connection could not be asked."""
     honest = Honest()

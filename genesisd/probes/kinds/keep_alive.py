@@ -37,6 +37,8 @@ _HINDERED = frozenset({Trouble.BUSY, Trouble.DENIED})
 class _Fault:
     text: str
     exchange: Exchange
+    waited: float = 0.0
+    """Seconds in which no answer came; 0.0 where one did."""
 
 
 class KeepAlive:
@@ -77,6 +79,8 @@ class KeepAlive:
             return success(f"once, and not again: {fault.text}"[:300])
         if await self._ask_afresh(target, cases):
             return unknown("fresh connections are not answered the same each time: nothing to compare with")
+        if again.waited and again.waited < _PATIENCE * self._slowest:
+            return unknown(f"fresh connections wait {self._slowest:.1f} s as well: the server is busy")
         outcome = failure(f"on a kept connection, twice: {again.text}"[:300])
         return self._asking.outcome(outcome, again.exchange)
 
@@ -113,7 +117,7 @@ class KeepAlive:
     async def _one(
         self, target: Target, connection: KeptConnection, case: AnswerCase, sent: dict[str, object]
     ) -> tuple[_Fault | None, bool]:
-        received, problem, begun = Received(), "", time.monotonic()
+        received, problem, waited, begun = Received(), "", 0.0, time.monotonic()
         reading = Reading()
         try:
             async with asyncio.timeout(max(_PATIENCE, _PATIENCE * self._slowest)):
@@ -122,7 +126,8 @@ class KeepAlive:
         except KeptError as error:
             problem = str(error)
         except TimeoutError:
-            problem = f"no answer within {time.monotonic() - begun:.0f} s; a fresh one took {self._slowest:.1f} s"
+            waited = time.monotonic() - begun
+            problem = f"no answer within {waited:.0f} s; a fresh one took {self._slowest:.1f} s"
         finally:
             exchange = Exchange(
                 case.path, sent, received.status, reading.kept, time.monotonic() - begun,
@@ -130,7 +135,7 @@ class KeepAlive:
             )  # fmt: skip
             self._asking.keep(target, exchange)
         if problem:
-            return _Fault(f"{case.id} as request {connection.asked}: {problem}", exchange), True
+            return _Fault(f"{case.id} as request {connection.asked}: {problem}", exchange, waited), True
         answered = reading.answered(exchange, received.status, stream=sent.get("stream") is True)
         text = self._unlike(target, case, answered)
         return (_Fault(f"{case.id} as request {connection.asked}: {text}", exchange) if text else None), received.kept
