@@ -23,8 +23,8 @@ Three things to try, in another terminal:
   1. Ask it something:
        curl -s {url}/v1/chat/completions -H 'Content-Type: application/json' \\
          -d '{body}'
-  2. See what is supervised, and why each worker is where it is:
-       {ctl} status
+  2. See what is supervised, whether its answers are right, and why it is as it is:
+       {ctl} status; {ctl} probes; {ctl} why {name}
   3. Kill its engine and watch it come back, with nothing orphaned:
        kill -9 {pid}; {ctl} events -f
 
