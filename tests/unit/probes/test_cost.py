@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genesisd.probes.cost import Ledger, Mood, Room
@@ -85,6 +85,7 @@ looks = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(looks, st.sampled_from([0.001, 0.01, 0.5, 1.0]), st.integers(0, 2000))
 def test_beside_traffic_the_share_is_never_passed(
     moves: list[tuple[float, Mood, int, int]], share: float, floor: int
@@ -111,6 +112,7 @@ def test_beside_traffic_the_share_is_never_passed(
             assert taken <= share * got + 1e-6
 
 
+@settings(deadline=None)
 @given(looks)
 def test_the_account_stays_small(moves: list[tuple[float, Mood, int, int]]) -> None:
     """Looks every moment for hours are put together."""

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genesisd.probes.metrics import Values, buckets, moved, parse, samples, total
@@ -86,6 +86,7 @@ def test_reads_one_family_of_a_page() -> None:
     assert list(samples(b"", b"a")) == []
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(LABELLED.splitlines()), max_size=30), st.binary(max_size=20))
 def test_reads_whatever_comes(lines: list[bytes], rest: bytes) -> None:
     """No text breaks the reading, and a family's sum is that of its lines."""

@@ -2,7 +2,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genesisd.probes.cost import Ledger, Mood, Room
@@ -133,6 +133,7 @@ scenes = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(turns_strategy, moments, scenes)
 def test_every_decision_keeps_the_rules(turns: list[Turn], now: float, scene: Scene) -> None:
     """Deterministic; who is asked is due and allowed; a wait passes nobody over who could be asked, and has an end."""
@@ -154,6 +155,7 @@ def test_every_decision_keeps_the_rules(turns: list[Turn], now: float, scene: Sc
             assert any(one.cost > scene.room.left for one in due)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.floats(1, 1000), st.floats(0.01, 50)), min_size=1, max_size=6),
     st.integers(0, 5),

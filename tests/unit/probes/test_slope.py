@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genesisd.probes.slope import HOUR, Growth, blocks_needed, growth
@@ -24,12 +24,14 @@ def test_confidence_sets_the_number_of_blocks(confidence: float, blocks: int) ->
     assert not fewer
 
 
+@settings(deadline=None)
 @given(series)
 def test_the_same_for_the_same(every: list[float]) -> None:
     """No chance, no memory."""
     assert growth(spaced(every), CONFIDENCE) == growth(spaced(every), CONFIDENCE)
 
 
+@settings(deadline=None)
 @given(series, st.floats(0, 1e9))
 def test_a_step_is_no_growth(every: list[float], size: float) -> None:
     """One step in a level series is never a positive rate, however high it is and wherever it comes."""
@@ -40,6 +42,7 @@ def test_a_step_is_no_growth(every: list[float], size: float) -> None:
         assert found.rate <= 0
 
 
+@settings(deadline=None)
 @given(st.integers(BLOCKS, 500), st.floats(1e-3, 1e6), st.floats(1.0, 100.0))
 def test_a_straight_line_is_its_own_rate(count: int, rate: float, period: float) -> None:
     """Of a line the bound is the slope; blocks of unequal size leave it within a sixth."""
@@ -49,6 +52,7 @@ def test_a_straight_line_is_its_own_rate(count: int, rate: float, period: float)
     assert found.total > 0
 
 
+@settings(deadline=None)
 @given(series)
 def test_what_never_rises_is_no_growth(every: list[float]) -> None:
     """A series that falls or stays has no positive bound."""
@@ -58,6 +62,7 @@ def test_what_never_rises_is_no_growth(every: list[float]) -> None:
     assert not found.exceeds(0.0)
 
 
+@settings(deadline=None)
 @given(series, values)
 def test_the_level_does_not_matter(every: list[float], level: float) -> None:
     """Growth of a series on a pedestal is growth of the series, up to rounding."""
@@ -69,6 +74,7 @@ def test_the_level_does_not_matter(every: list[float], level: float) -> None:
     assert lifted.rate == pytest.approx(plain.rate, abs=1e-6)
 
 
+@settings(deadline=None)
 @given(st.lists(values, max_size=BLOCKS - 1))
 def test_too_few_points_say_nothing(every: list[float]) -> None:
     """Fewer points than blocks are no series."""

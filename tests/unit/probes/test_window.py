@@ -1,9 +1,10 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genesisd.probes.window import Window
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 50), st.booleans()), max_size=60))
 def test_growth_is_what_was_counted_within_the_window(moves: list[tuple[int, int, bool]]) -> None:
     """Whatever restarts lie in between, growth is the sum of what came after the look at which the window begins."""
