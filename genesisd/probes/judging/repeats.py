@@ -52,6 +52,8 @@ def tail(text: str, limit: int = DEFAULT.unit) -> Tail:
     """The longest repetition at the end; the shortest unit of those that are equally long."""
     best = Tail("", 0, 0)
     for size in range(1, min(limit, len(text) // 2) + 1):
+        if best.length + size >= len(text):
+            break  # nothing longer is left, and a flood of sixteen thousand characters would take a while
         found = _repeated(text, size)
         if found.times > 1 and found.length > best.length + size:
             best = found
