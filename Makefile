@@ -25,7 +25,7 @@ help:
 	  'make test     the gate: linters, then every test' \
 	  'make soak     what takes longer than the gate allows' \
 	  'make bench    measure, and compare with peers in the same run' \
-	  'make mutate   change the pure decisions one by one, and see that a test notices (about 11 minutes)' \
+	  'make mutate   change the pure decisions one by one, and see that a test notices (about 20 minutes)' \
 	  'make fmt      format and mend what ruff can mend' \
 	  'make lock     resolve the dependencies again (UPGRADE=1 to move them)' \
 	  'make install  install for systemd (DESTDIR=, LIBDIR=, INSTALL_PYTHON=)' \
@@ -96,10 +96,10 @@ soak: env-dev prerequisites
 bench: env-dev
 	@exec $(BIN)/python -m benchmarks $(BENCH_ARGS)
 
-# Everything anew: what an earlier run found may be cached under other tests. docs/mutation.md argues the survivors.
+# CI=1: what hypothesis draws is the same each time. Everything anew: what an earlier run found may be cached under other tests. docs/mutation.md argues the survivors.
 mutate: env-dev
 	@rm -rf mutants
-	@$(BIN)/mutmut run
+	@CI=1 $(BIN)/mutmut run
 	@$(BIN)/mutmut results
 
 # --- upkeep ---------------------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ def _steps(field: Field, constraints: Constraints, weights: Mapping[str, int]) -
     pin = yield field.floor
     if pin is not Result.PASSES:
         return PinFails() if pin is Result.FAILS else Inconclusive("the plain pin could not be asked")
-    whole = Result.PASSES if field.whole == field.floor else (yield field.whole)
+    whole = yield field.whole
     if whole is not Result.FAILS:
         return NotReproduced() if whole is Result.PASSES else Inconclusive("the whole set could not be asked")
     return (yield from _culprits(field, weights))

@@ -172,6 +172,7 @@ def test_a_set_that_never_could_run_is_not_searched():
     """It has a conflict in it."""
     found = Bench(ids(3), lambda _: True, Constraints(conflicts=(sets("p1", "p3"), sets("p1", "x")))).find()
     assert found == Inconclusive("the set has a conflict in it (p1, p3), so it was never run")
+    assert isinstance(Bench(["p1", "p3"], bool, Constraints(conflicts=(sets("p1", "p3"),))).find(), Inconclusive)
     assert Bench(ids(3), lambda _: True, Constraints(conflicts=(sets("p1", "x"),))).find() == PinFails()
 
 
