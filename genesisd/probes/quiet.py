@@ -63,9 +63,12 @@ class Quiet:
         look = await self._look(target, clock)
         mood = self._judge(look)
         if mood is Mood.QUIET and self._since == look.at:
+            begun = self._since
             await asyncio.sleep(min(settle, _SETTLED))
             look = await self._look(target, clock)
             mood = self._judge(look)
+            if mood is Mood.QUIET and self._since != begun:
+                mood = Mood.BUSY  # somebody was served between two looks that both saw nobody
         self._refusals = self._refusals + 1 if mood is Mood.SATURATED else 0
         return Scene(mood, self.ledger.room(look.at, mood), max(0, self._refusals - 1))
 

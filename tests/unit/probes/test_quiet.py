@@ -59,7 +59,14 @@ CASES: dict[str, tuple[Callable[[], list[Moment]], list[Mood]]] = {
     "nobody by the front": (lambda: [Moment(0, (0, 5)), Moment(1, (0, 5))], [Mood.QUIET]),
     "somebody by the front": (lambda: [Moment(0, (1, 5))], [Mood.BUSY]),
     "somebody between two looks": (lambda: [Moment(0, (0, 5)), Moment(1, (1, 5))], [Mood.BUSY]),
-    "a gap between two requests": (lambda: [Moment(0, (0, 5)), Moment(1, (0, 6)), Moment(2, (0, 6))], [Mood.QUIET] * 2),
+    "a gap between two requests": (
+        lambda: [Moment(0, (0, 5)), Moment(1, (0, 6)), Moment(2, (0, 6))],
+        [Mood.BUSY, Mood.QUIET],
+    ),
+    "a gap between two requests without a front": (
+        lambda: [Moment(0, load=0), Moment(1, load=0, tokens=500), Moment(2, load=0, tokens=500)],
+        [Mood.BUSY, Mood.QUIET],
+    ),
     "a gauge left over behind a front": (
         lambda: [Moment(0, (0, 5), running=106), Moment(1, (0, 5), running=106)],
         [Mood.QUIET],
