@@ -96,7 +96,8 @@ soak: env-dev prerequisites
 bench: env-dev
 	@exec $(BIN)/python -m benchmarks $(BENCH_ARGS)
 
-# CI=1: what hypothesis draws is the same each time. Everything anew: what an earlier run found may be cached under other tests. docs/mutation.md argues the survivors.
+# Everything anew: what an earlier run found may be cached under other tests. CI=1: what hypothesis draws is the same
+# each time. docs/mutation.md argues the survivors.
 mutate: env-dev
 	@rm -rf mutants
 	@CI=1 $(BIN)/mutmut run
