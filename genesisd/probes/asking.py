@@ -126,7 +126,7 @@ class Asking:
     ) -> tuple[int, Exchange]:
         status, begun, stream, problem = 0, self.clock(), sent.get("stream") is True, None
         try:
-            with target.seen.using(_compiled(sent)):
+            with target.seen.using(feature := _compiled(sent)):
                 async with self.session.post(
                     target.base_url + path, json=sent, headers=target.headers, allow_redirects=False
                 ) as response:
@@ -135,6 +135,8 @@ class Asking:
                         await _read_events(response, reading)
                     else:
                         reading.take_whole(await read(response, ANSWER_LIMIT))
+            if feature is not None and status == 200:
+                target.seen.used.add(feature)
         except (aiohttp.ClientError, OSError) as error:
             problem = error
         finally:

@@ -95,8 +95,6 @@ class Seen:
         self.first_uses += first
         try:
             yield
-            if feature is not None:
-                self.used.add(feature)
         finally:
             self.first_uses -= first
 
