@@ -91,8 +91,7 @@ class DaemonApi(CorrectnessApi):
     async def start(self, name: str, peer: Peer) -> WorkerView:
         """Want the worker up. One that was given up begins anew, for the judge too."""
         self._operations.try_builds_again()
-        if self._supervisor.orderable(name).state.phase in {Phase.STOPPED, Phase.FAILED}:
-            self._correctness.forgive(name, lift=False)
+        self._begin_anew(name)
         return await self._order(name, "start", peer, StartRequested(self._clock.monotonic()))
 
     async def stop(self, name: str, peer: Peer, *, drain: bool = True) -> WorkerView:
@@ -104,6 +103,7 @@ class DaemonApi(CorrectnessApi):
 
     async def restart(self, name: str, peer: Peer, *, drain: bool = True) -> WorkerView:
         """Stop and start again, without spending the restart budget."""
+        self._begin_anew(name)
         event = RestartRequested(self._clock.monotonic(), text=f"restart asked for by {peer}", drain=drain)
         return await self._order(name, "restart", peer, event)
 
@@ -118,6 +118,11 @@ class DaemonApi(CorrectnessApi):
         self._supervisor.orderable(name)
         self._correctness.forgive(name, lift=True)
         return await self._order(name, "reset", peer, ResetRequested(self._clock.monotonic()))
+
+    def _begin_anew(self, name: str) -> None:
+        """What is down was given up or stopped: whoever wants it up wants it judged from the first step on."""
+        if self._supervisor.orderable(name).state.phase in {Phase.STOPPED, Phase.FAILED}:
+            self._correctness.forgive(name, lift=False)
 
     async def _order(self, name: str, verb: str, peer: Peer, event: Event) -> WorkerView:
         actor = self._supervisor.orderable(name)

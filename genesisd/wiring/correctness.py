@@ -22,7 +22,7 @@ from genesisd.patches.catalog import catalog
 from genesisd.probes.model import Outcome
 from genesisd.probes.seat import Standing
 from genesisd.store.store import Store
-from genesisd.supervisor.model import Phase, WorkerState
+from genesisd.supervisor.model import LivenessFailed, Phase, Reason, WorkerState
 from genesisd.supervisor.ports import CardLedger, Runner
 from genesisd.supervisor.spec import WorkerSpec, probes_of
 from genesisd.supervisor.supervisor import Supervisor
@@ -33,7 +33,7 @@ from genesisd.wiring.acts import JudgeActs
 from genesisd.wiring.attester import Attestations
 from genesisd.wiring.bench import Bench
 from genesisd.wiring.bisection import Bisections
-from genesisd.wiring.desk import JudgeDesk
+from genesisd.wiring.desk import WRONG, JudgeDesk
 from genesisd.wiring.evidence import FolderEvidence
 from genesisd.wiring.fronts import FrontAdapter
 from genesisd.wiring.gauges import Gauges
@@ -107,7 +107,7 @@ class Correctness:
         self.prober = ProbeAdapter(on.specs, self.targets.of, on.session, on.sink, on.clock, bench)
         self.scratch = Scratch(
             on.supervisor, on.overrides, self.targets.of, on.runner.life, self._forget_scratch,
-            on.paths.state_dir / "workers", on.sink, on.clock.monotonic,
+            on.paths, on.sink, on.clock.monotonic,
         )  # fmt: skip
         self.bisections = Bisections(
             on.specs, catalog, self.scratch.run, lambda target, asked: ask_kinds(target, asked, on.session, on.clock),
@@ -141,9 +141,17 @@ class Correctness:
         """Begin to judge, once workers are adopted; go on with what was under way."""
         self.desk.start()
         for worker in self._on.specs():
-            if not self.bisections.resume(worker) and worker in self.desk.bisecting():
+            if self.bisections.resume(worker):
+                self._end_left(worker)
+            elif worker in self.desk.bisecting():
                 self.desk.lost(worker)
         self.gauges.refresh(self._on.specs())
+
+    def _end_left(self, worker: str) -> None:
+        """A daemon may have died between the decision to search and the end of the life that answers wrong."""
+        state = self._on.supervisor().actor(worker).state
+        reason = Reason(WRONG, "it answers wrong, and the patch to blame is being looked for")
+        self.acts.post(worker, LivenessFailed(self._on.clock.monotonic(), state.incarnation, reason))
 
     async def close(self) -> None:
         """Before workers are let go of: experiments end with the daemon."""

@@ -220,6 +220,12 @@ async def test_a_person_who_starts_what_is_down_begins_anew():
         await one.api.wait_for("w", {Phase.STOPPED}, 5)
         await one.api.start("w", PEER)
         assert one.correctness.forgiven == [("w", True), ("w", False)]
+        await one.api.restart("w", PEER)
+        assert len(one.correctness.forgiven) == 2
+        await one.api.stop("w", PEER, drain=False)
+        await one.api.wait_for("w", {Phase.STOPPED}, 5)
+        await one.api.restart("w", PEER)
+        assert len(one.correctness.forgiven) == 3
 
 
 async def test_a_stop_ends_what_is_tried_on_the_workers_behalf():
