@@ -34,6 +34,7 @@ class KernelLog:
             self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             self.why_not = f"the kernel's log cannot be read: {error.strerror} ({path})"
+        self.lines()  # the whole ring, while nothing waits for it yet
 
     def lines(self) -> Sequence[KernelLine]:
         """Those that matter, oldest first."""
