@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import aiohttp
@@ -54,6 +54,9 @@ class GoldenService:
     hub: Path
     sink: EventSink
     clock: Clock
+    _plain: dict[Subject, Golden] = field(default_factory=dict)
+    """The plain pin's recordings of this daemon. One is kept only with that of a build that was held against it: alone
+    it would be expected of the build too, whose patches would then be blamed for what nobody was asked about yet."""
 
     async def record(self, worker: str, explain: Mapping[str, str], *, dry_run: bool) -> GoldenView:
         """Record what the worker answers as right.
@@ -67,12 +70,13 @@ class GoldenService:
         await self._found_good(worker, spec)
         mine = await self._recorded(self.target(life, spec), spec, subject)
         start = self.patched.running(worker, life.incarnation)
+        plain = None
         if start is not None and start.build is not None:
             plain = await self._reference(worker, spec, start, subject.plain, mine)
             mine = explained(mine, plain, explain, in_build(start))
         path = self.goldens.path(subject)
         if not dry_run:
-            path = await asyncio.to_thread(self.goldens.keep, mine)
+            path = await asyncio.to_thread(self._keep, mine, plain)
             self.sink.emit("golden_recorded", worker, incarnation=life.incarnation, build=mine.build, path=str(path))
         return GoldenView(
             worker, mine.model, mine.pin, mine.build, str(path), len(mine.replies), mine.reference, mine.differs,
@@ -126,7 +130,7 @@ class GoldenService:
 
     async def _reference(self, worker: str, spec: WorkerSpec, start: Start, subject: Subject, mine: Golden) -> Golden:
         """The plain pin's recording of the same questions; made on a scratch worker where there is none."""
-        known = self.goldens.of(subject)
+        known = self._plain.get(subject) or self.goldens.of(subject)
         if known is not None and (known.casebook, known.weights) == (mine.casebook, mine.weights):
             return known
 
@@ -140,8 +144,15 @@ class GoldenService:
             text = f"the plain pin could not be asked beside {worker}: {error.message}"
             hint = "record on a box with room for both, and copy the file into the goldens folder"
             raise ConflictError(text, hint=hint, worker=worker) from error
-        await asyncio.to_thread(self.goldens.keep, plain)
+        self._plain[subject] = plain
         return plain
+
+    def _keep(self, mine: Golden, plain: Golden | None) -> Path:
+        """The build's own first: it is what counts for the build once both are there."""
+        path = self.goldens.keep(mine)
+        if plain is not None:
+            self.goldens.keep(plain)
+        return path
 
     def _weights(self, spec: WorkerSpec) -> str | None:
         """Digest of the model's files by name and size; None where they cannot be seen."""
