@@ -12,9 +12,9 @@ import secrets
 import shutil
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
+from genesisd.config.paths import Paths
 from genesisd.errors import GenesisError
 from genesisd.probes.ports import Target
 from genesisd.supervisor.model import Phase, StartRequested
@@ -47,7 +47,7 @@ class Scratch:
     target: Callable[[Life, WorkerSpec], Target]
     life: Callable[[str], Life | None]
     forget: Callable[[str], None]
-    folder: Path
+    paths: Paths
     sink: EventSink
     monotonic: Callable[[], float]
 
@@ -106,10 +106,16 @@ class Scratch:
         await asyncio.to_thread(self._sweep, {*self.supervisor().actors})
 
     def _sweep(self, living: Collection[str]) -> None:
-        """Remove the folders of this one, and of those that an earlier daemon had; blocks."""
-        for folder in self.folder.glob(f"{PREFIX}*"):
-            if folder.name not in living:
-                shutil.rmtree(folder, ignore_errors=True)
+        """Remove what is left of this one, and of those that an earlier daemon had: no name comes twice. Blocks."""
+        places = (self.paths.state_dir / "workers", self.paths.runtime_dir / "tmp", self.paths.runtime_dir / "shims")
+        for path in (path for place in places for path in place.glob(f"{PREFIX}*")):
+            if path.name.partition(".")[0] in living:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
 
 def twin(spec: WorkerSpec, worker: str, pin: str) -> WorkerSpec:
