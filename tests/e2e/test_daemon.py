@@ -41,7 +41,7 @@ def complete(port: int, tokens: int = 4, timeout: float = 30) -> dict:
 @pytest.mark.parametrize(
     "shape", [(), ("--setsid-workers",), ("--double-fork-worker",)], ids=["plain", "setsid", "fork"]
 )
-def test_a_killed_leader_is_back_and_nothing_of_its_tree_is_left(box, shape):
+def test_t8_a_killed_leader_is_back_and_nothing_of_its_tree_is_left(box, shape):
     """T8: kill -9 of the API server, in every process shape."""
     one = box({"w": spec("--workers", "2", *shape)})
     before = one.wait("w", "ready")
@@ -193,7 +193,7 @@ def test_a_killed_shim_degrades_and_is_replaced(box):
     assert "degraded" in phases
 
 
-def test_workers_survive_the_daemon(box):
+def test_t13_workers_survive_the_daemon(box):
     """T13: kill -9 of the daemon; the next one adopts the same processes, ready at once."""
     one = box({"w": spec()})
     before = one.wait("w", "ready")
@@ -204,7 +204,7 @@ def test_workers_survive_the_daemon(box):
     assert (after["pid"], after["incarnation"], after["phase"], after["adopted"]) == (before["pid"], 1, "ready", True)
 
 
-def test_a_stream_runs_through_the_death_of_the_daemon(box):
+def test_t13_a_stream_runs_through_the_death_of_the_daemon(box):
     """Through the front, to its last token."""
     port = free_port()
     one = box({"w": spec("--token-delay", "0.05", listen=f"127.0.0.1:{port}")})
