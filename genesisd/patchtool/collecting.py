@@ -12,7 +12,7 @@ import click
 from genesisd.cli import exits
 from genesisd.cli.commands import Verb
 from genesisd.cli.text import Cell
-from genesisd.patchtool.needs import lived, newest, wanted
+from genesisd.patchtool.needs import lived, newest, proven, wanted
 from genesisd.patchtool.tool import Tool
 from genesisd.patchtool.trees import configuration
 from genesisd.patchtool.verifying import known_builds
@@ -67,14 +67,16 @@ def collect(tool: Tool, keep: int, config: str | None, cache: str | None, *, dry
     """Remove the builds that nobody needs, and records of pins that are gone.
 
     A build stays while a process runs from it, while the daemon says that a worker runs it, when a worker of the
-    configuration would be started with it now, and as one of the newest of its pin. With --cache alone no
-    configuration is read. What a later start lacks is made again, in a second or two.
+    configuration would be started with it now, or was proven right with it and may be taken back to it, and as one of
+    the newest of its pin. With --cache alone no configuration is read. What a later start lacks is made again, in a
+    second or two.
     """
     found = None if cache is not None and config is None else configuration(tool, config)
     folder = _folder(cache, found)
     place = Cache(folder.absolute())
     starts = wanted(tool, found) if found is not None else {}
-    needed = {**newest(known_builds(folder), keep), **starts, **lived(tool)}
+    good = proven(found) if found is not None else {}
+    needed = {**newest(known_builds(folder), keep), **good, **starts, **lived(tool)}
     collected = collect_builds(folder, keep=needed, dry_run=dry_run)
     gone, remains = _gone(place, collected)
     _tell(tool, gone, remains, _stays(place, needed, collected), dry_run=dry_run)

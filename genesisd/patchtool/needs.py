@@ -1,4 +1,4 @@
-"""Which builds somebody needs, and who: those that live workers run, that starts would ask for, and the newest."""
+"""Which builds somebody needs, and who: live workers, starts, those who may have to go back; and the newest."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from genesisd.control.client import ControlError
-from genesisd.errors import GenesisError
+from genesisd.errors import GenesisError, UnavailableError
 from genesisd.patchtool.tool import Tool
 from genesisd.patchtool.workers import ask
 from genesisd.pins.build_manifest import Build
 from genesisd.pins.environment import find_environment
 from genesisd.pins.layout import build_name
+from genesisd.store.meta import StoreReadError, peek
+from genesisd.wiring.rollbacks import BACK, PROVEN
 from genesisd.wiring.selection import key_of, select
+from genesisd.wiring.starts import from_json
 
 if TYPE_CHECKING:
     from genesisd.config.root import Config
@@ -39,6 +42,26 @@ def lived(tool: Tool) -> Mapping[str, str]:
 def wanted(tool: Tool, config: Config) -> Mapping[str, str]:
     """By name of a build, the worker that would be started with it now."""
     return {name: f"worker {worker} would start with it" for worker, name in _starts(tool, config)}
+
+
+def proven(config: Config) -> Mapping[str, str]:
+    """By name of a build, the worker that would be taken back to it, or was: what it answered once was right.
+
+    It is read from the store, whether a daemon runs or not. Raises UnavailableError where that cannot be read: nobody
+    makes such a build again, since it stands for what was configured then.
+    """
+    try:
+        good, back = peek(config.paths.store, PROVEN), peek(config.paths.store, BACK)
+    except (StoreReadError, ValueError) as error:
+        text = f"which builds were proven right cannot be read from {config.paths.store}: {error}"
+        raise UnavailableError(text, hint="run it as the daemon's user, or mend the store") from error
+    found = [(worker, from_json(kept)) for worker, kept in good.items()]
+    found += [(worker, from_json(kept.get("start"))) for worker, kept in back.items() if isinstance(kept, dict)]
+    return {
+        start.build: f"worker {worker} answered right with it"
+        for worker, start in found
+        if start is not None and start.build is not None and worker in config.workers
+    }
 
 
 def newest(builds: Sequence[Build], keep: int) -> Mapping[str, str]:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
+from genesisd.store.database import connect
 from genesisd.store.writer import Writer
 
 StoreReadError = sqlite3.Error
@@ -36,3 +40,16 @@ class Meta:
                 connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, text))
 
         await self._writer.ask(work)
+
+
+def peek(store: Path, prefix: str) -> Mapping[str, Any]:
+    """What the file at ``store`` has under keys that begin with ``prefix``, by the rest of the key.
+
+    For programs beside the daemon, and while none runs. Blocks. Raises StoreReadError.
+    """
+    if not store.exists():
+        return {}
+    with closing(connect(store, read_only=True)) as connection:
+        query = "SELECT key, value FROM meta WHERE substr(key, 1, ?) = ?"
+        rows = connection.execute(query, (len(prefix), prefix)).fetchall()
+    return {key.removeprefix(prefix): json.loads(value) for key, value in rows}

