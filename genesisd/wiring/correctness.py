@@ -110,7 +110,7 @@ class Correctness:
             on.paths, on.sink, on.clock.monotonic,
         )  # fmt: skip
         self.bisections = Bisections(
-            on.specs, catalog, self.scratch.run, lambda target, asked: ask_kinds(target, asked, on.session, on.clock),
+            on.specs, catalog, self.scratch.run_instead, lambda target, asked: ask_kinds(target, asked, on.session, on.clock),
             on.quarantine, on.store.meta, on.sink, on.clock.monotonic, self.desk.bisected,
         )  # fmt: skip
         self.recording = GoldenService(

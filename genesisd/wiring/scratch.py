@@ -17,10 +17,11 @@ from typing import TypeVar
 from genesisd.config.paths import Paths
 from genesisd.errors import GenesisError
 from genesisd.probes.ports import Target
+from genesisd.supervisor.actor import Actor
 from genesisd.supervisor.model import Phase, StartRequested
 from genesisd.supervisor.ports import EventSink, Life
 from genesisd.supervisor.spec import FrontSpec, RestartSpec, WorkerSpec
-from genesisd.supervisor.supervisor import Supervisor
+from genesisd.supervisor.supervisor import DOWN, Supervisor
 from genesisd.wiring.overrides import Experiment, WorkerOverrides
 
 PREFIX = "scratch-"
@@ -71,6 +72,15 @@ class Scratch:
         finally:
             await self._end(worker, name)
 
+    async def run_instead(
+        self, worker: str, pin: str, without: Collection[str], text: str, ask: Callable[[Target], Awaitable[_Answer]]
+    ) -> _Answer:
+        """The same once the worker itself is down: on its card there is no room for two. Raises ScratchError."""
+        actor = self.supervisor().actor(worker)
+        while self.life(worker) is not None and actor.state.phase not in DOWN:
+            await _change(actor)
+        return await self.run(worker, pin, without, text, ask)
+
     async def _ready(self, name: str, spec: WorkerSpec) -> Life:
         actor = self.supervisor().actor(name)
         actor.post(StartRequested(self.monotonic()))
@@ -86,9 +96,7 @@ class Scratch:
                 raise ScratchError(f"it could not be started: {state.reason.text}", reason=state.reason.code)
             if now > limit:
                 raise ScratchError(f"it was not ready after {spec.start.cap:g} s", reason="timeout")
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK):
-                    await actor.change()
+            await _change(actor)
         life = self.life(name)
         if life is None:
             raise ScratchError("it died as soon as it was ready", reason="gone")
@@ -116,6 +124,13 @@ class Scratch:
             else:
                 with contextlib.suppress(OSError):
                     path.unlink()
+
+
+async def _change(actor: Actor) -> None:
+    """Until its state changes; not for long, since not all that is waited for is a change."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LOOK):
+            await actor.change()
 
 
 def twin(spec: WorkerSpec, worker: str, pin: str) -> WorkerSpec:
