@@ -12,7 +12,7 @@ from genesisd.patches.serve_flags import ServeFlags
 from genesisd.probes import casebooks
 from genesisd.probes.casebook import Casebook
 from genesisd.probes.golden import Golden
-from genesisd.probes.ports import Abilities, Target, Traffic
+from genesisd.probes.ports import Abilities, Seen, Target, Traffic
 from genesisd.supervisor.ports import Card, CardLedger, EventSink, Life, Runner
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.attester import Attestations
@@ -39,6 +39,7 @@ class Targets:
     sink: EventSink
     known: KnownCases
     _books: dict[Path, tuple[int, Casebook]] = field(default_factory=dict)
+    _seen: dict[str, tuple[int, Seen]] = field(default_factory=dict)
 
     def of(self, life: Life, spec: WorkerSpec) -> Target:
         """The target of a life that was started by ``spec``."""
@@ -67,10 +68,23 @@ class Targets:
             abilities=abilities(spec),
             casebook=casebook,
             known=self.known.of(worker, casebook),
+            seen=self._seen_of(life),
             golden=lambda: self.golden(life, spec),
             card_memory=self._card_memory(worker, spec),
             engagement=lambda: self.attestations.engagement(life),
         )
+
+    def _seen_of(self, life: Life) -> Seen:
+        """One a life, whoever asks it: what a recording asks for first makes the engine stand still for all."""
+        incarnation, seen = self._seen.get(life.worker, (-1, Seen()))
+        if incarnation != life.incarnation:
+            seen = Seen()
+            self._seen[life.worker] = life.incarnation, seen
+        return seen
+
+    def forget(self, worker: str) -> None:
+        """It left."""
+        self._seen.pop(worker, None)
 
     def golden(self, life: Life, spec: WorkerSpec) -> Golden | None:
         """What is expected of what this life runs; None where nothing was recorded, or nothing is known of its start."""
