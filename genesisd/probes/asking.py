@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 
 from genesisd.probes.answered import Answered, Reading
-from genesisd.probes.completion import model_name
+from genesisd.probes.completion import MODELS, first_model
 from genesisd.probes.http_client import read
 from genesisd.probes.model import EXCHANGE_LIMIT, Exchange, Outcome, unknown
 from genesisd.probes.ports import Target
@@ -63,16 +63,14 @@ class Asking:
 
     async def ask(self, target: Target, path: str, body: Mapping[str, object], *, stream: bool = False) -> Answered:
         """Ask at ``path``, greedily and with a seed unless ``body`` says otherwise. Raises NoAnswerError."""
-        sent = await self.request(target, path, body, stream=stream)
+        sent = await self.request(target, body, stream=stream)
         reading = Reading()
         status, exchange = await self._send(target, path, sent, reading)
         return whole(reading.answered(exchange, status, stream=stream))
 
-    async def request(
-        self, target: Target, path: str, body: Mapping[str, object], *, stream: bool = False
-    ) -> dict[str, object]:
+    async def request(self, target: Target, body: Mapping[str, object], *, stream: bool = False) -> dict[str, object]:
         """The body that is sent: with the model, the seed and the bounds. Raises NoAnswerError."""
-        sent: dict[str, object] = {"model": await self._name(target, path), "temperature": 0, "seed": SEED}
+        sent: dict[str, object] = {"model": await self._name(target), "temperature": 0, "seed": SEED}
         if "max_completion_tokens" not in body:
             sent["max_tokens"] = MAX_TOKENS
         sent |= {**body, "stream": stream}
@@ -80,7 +78,7 @@ class Asking:
 
     async def tokenize(self, target: Target, text: str) -> tuple[int, ...]:
         """Ids of the tokens of ``text``, special ones included. Raises NoAnswerError."""
-        sent: dict[str, object] = {"model": await self._name(target, TOKENIZE), "prompt": text}
+        sent: dict[str, object] = {"model": await self._name(target), "prompt": text}
         reading = Reading()
         status, exchange = await self._send(target, TOKENIZE, sent, reading)
         answered = replace(reading.answered(exchange, status, stream=False), chunks=1, finish="stop")
@@ -111,15 +109,21 @@ class Asking:
         self.exchanges.append(exchange)
         target.seen.add(exchange)
 
-    async def _name(self, target: Target, path: str) -> str:
+    async def _name(self, target: Target) -> str:
         if self._model is None:
-            try:
-                self._model = await model_name(self.session, target)
-            except (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-                raise _unreached(error, Exchange(path, {})) from error
-        if self._model is None:
-            raise NoAnswerError(Trouble.UNREACHED, "/v1/models names no model", Exchange(path, {}))
+            self._model = target.model or await self._first_model(target)
         return self._model
+
+    async def _first_model(self, target: Target) -> str:
+        try:
+            status, name = await first_model(self.session, target)
+        except (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _unreached(error, Exchange(MODELS, {})) from error
+        if name is None:
+            denied = status in {401, 403}
+            text = f"{MODELS} {'names no model' if status == 200 else f'answered {status}'}"
+            raise NoAnswerError(Trouble.DENIED if denied else Trouble.UNREACHED, text, Exchange(MODELS, {}, status))
+        return name
 
     async def _send(
         self, target: Target, path: str, sent: Mapping[str, object], reading: Reading

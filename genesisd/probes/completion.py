@@ -12,6 +12,7 @@ from genesisd.probes.answered import Reading
 from genesisd.probes.http_client import get, read
 from genesisd.probes.ports import Target
 
+MODELS = "/v1/models"
 _LINE_LIMIT = 1 << 20
 
 
@@ -68,13 +69,14 @@ class Answer:
 
 async def model_name(session: aiohttp.ClientSession, target: Target) -> str | None:
     """The served model: the target's, or the first of /v1/models. Raises aiohttp.ClientError, OSError, ValueError."""
-    if target.model:
-        return target.model
-    status, body = await get(session, f"{target.base_url}/v1/models", target.headers)
-    if status != 200:
-        return None
-    cards = json.loads(body).get("data") or []
-    return str(cards[0]["id"]) if cards else None
+    return target.model or (await first_model(session, target))[1]
+
+
+async def first_model(session: aiohttp.ClientSession, target: Target) -> tuple[int, str | None]:
+    """Status of /v1/models, and the first that it names. Raises aiohttp.ClientError, OSError, ValueError."""
+    status, body = await get(session, f"{target.base_url}{MODELS}", target.headers)
+    cards = (json.loads(body).get("data") or []) if status == 200 else []
+    return status, str(cards[0]["id"]) if cards else None
 
 
 def request(model: str, prompt: str, max_tokens: int, min_tokens: int = 0) -> dict[str, Any]:

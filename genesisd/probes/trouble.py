@@ -41,6 +41,8 @@ _LACKING = re.compile(
     re.IGNORECASE,
 )
 """In a refusal: the feature that the worker was started without."""
+_NO_SUCH_MODEL = re.compile(r"model\b.{0,200}\bdoes not exist", re.IGNORECASE | re.DOTALL)
+"""A 404 for a name that is not served: the probe asked for the wrong one, and the worker lacks nothing."""
 _OUR_FAULT = range(400, 500)
 
 
@@ -86,7 +88,7 @@ def _of_status(status: int, said: str) -> Trouble:
         return Trouble.BUSY
     if status in _OUR_FAULT or status == 501:
         lacks = status in {404, 405, 501} or _LACKING.search(said)
-        return Trouble.LACKING if lacks else Trouble.REJECTED
+        return Trouble.LACKING if lacks and not _NO_SUCH_MODEL.search(said) else Trouble.REJECTED
     return Trouble.FAULT
 
 

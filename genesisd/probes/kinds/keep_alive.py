@@ -105,7 +105,7 @@ class KeepAlive:
             async with connection:
                 for which, stream in _ROUND:
                     case = cases[which % len(cases)]
-                    sent = await self._asking.request(target, case.path, plain(case), stream=stream)
+                    sent = await self._asking.request(target, plain(case), stream=stream)
                     fault, kept = await self._one(target, connection, case, sent)
                     if fault is not None or not kept:
                         return fault, kept
