@@ -85,11 +85,14 @@ class Seat:
         return conclusive
 
     def plan(self, now: float, rng: random.Random) -> None:
-        """When to ask again: soon where the newest answer contradicts the standing, else after a period."""
+        """When to ask again: soon where the newest answer contradicts the standing, else after a period.
+
+        Jitter only shortens the wait: a fault is to be found within a period.
+        """
         spec = self.spec
         self.costs.append(self.outcome.tokens if self.outcome else 0)
         self.interval = max(spec.recheck if self._turning() else spec.period, _SHORTEST)
-        self.due = now + self.interval * (1 + spec.jitter * rng.uniform(-1, 1))
+        self.due = now + self.interval * (1 - spec.jitter * rng.random())
 
     def _turning(self) -> bool:
         if self.outcome is None or self.outcome.verdict not in _CONCLUSIVE:
