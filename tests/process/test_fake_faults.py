@@ -72,6 +72,8 @@ def test_logprobs_drift(fake: Fake) -> None:
     assert all(one != one for one in _logprobs(fake))
     fake.faults(answer="nan-refused")
     assert ask(fake, PLAIN | {"logprobs": True})[0] == 500
+    assert ask(fake, PLAIN | {"prompt_logprobs": 0})[0] == 500
+    assert ask(fake, PLAIN)[0] == 200
 
 
 def test_shifted_logprobs_leave_the_text(fake: Fake) -> None:

@@ -76,7 +76,7 @@ class DemoGeneration(Generation):
         self.faults = wrong.named(faults, self.stream)
         if mode == "garbage":
             self.faults |= {"garbage"}
-        if "nan-refused" in self.faults and (self.body.get("logprobs") or self.body.get("prompt_logprobs")):
+        if "nan-refused" in self.faults and self._wants_logprobs():
             self._refuse(500, "Out of range float values are not JSON compliant: nan", "InternalServerError")
             return
         self.numbers = Logprobs(self.faults, self.turn)
@@ -152,6 +152,10 @@ class DemoGeneration(Generation):
         if self.chat:
             return max(1, self.body.get("top_logprobs") or 0) if asked else None
         return None if asked is None else max(1, asked)
+
+    def _wants_logprobs(self) -> bool:
+        """Of the answer or of the prompt; 0 of the prompt asks for those of its own tokens."""
+        return bool(self.body.get("logprobs")) or self.body.get("prompt_logprobs") is not None
 
     def call_id(self) -> str:
         """A new call's id."""
