@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -125,17 +126,22 @@ class Daemon:
                 await parts.fronts.seat(name, spec)
             except GenesisError as error:
                 parts.sink.emit("effect_failed", name, effect="front", text=error.message, hint=error.hint)
+        gone = sorted(self._left() - {*config.workers})
         await parts.patched.load(config.workers)
-        await parts.correctness.load(config.workers)
+        await parts.correctness.load([*config.workers, *gone])
         await parts.supervisor.start(config.workers, rebooted=await self._rebooted())
         parts.supervisor.reorder(tuple(config.workers))
         for name in config.workers:
-            if parts.supervisor.was_adopted(name) and await parts.fingerprints.changed(name):
-                spec = config.workers[name]
+            if not await parts.fingerprints.changed(name):
+                continue
+            spec = config.workers[name]
+            parts.correctness.reconfigured(name, restarts=True)
+            if parts.supervisor.was_adopted(name):
                 text = "its configuration changed while no daemon ran"
                 parts.supervisor.change(name, spec, restart=True, text=text)
-        for name in sorted(self._left() - {*config.workers}):
+        for name in gone:
             self._reloader.retire(name)
+            self._forget(name)
         for name, state in parts.supervisor.states.items():
             self.metrics.worker_state(name, state)
         parts.correctness.start()
@@ -186,6 +192,7 @@ class Daemon:
         self._notifier.extend_timeout(longest + 30)
         async with self._reloading:  # one that is under way may still bring workers; a later one is refused
             await self._reloader.close()
+        await self.parts.correctness.end_experiments()
         await self.parts.supervisor.shutdown()
         await self.parts.fronts_link.shutdown()
 
@@ -371,16 +378,21 @@ class Daemon:
         log.set_level(new.daemon.log.level)
         view = await self._reloader.apply(new, difference)
         for name in difference.removed:
-            self.views.forget(name)
-            self.parts.patched.forget(name)
-            self.parts.attestations.forget(name)
-            self.parts.correctness.forget(name)
-        for name in view.restarted:
-            self.parts.correctness.forgive(name, lift=True)  # somebody changed what it is started with
+            self._forget(name)
+            self._reloader.when_left(name, partial(self._forget, name))  # until then it may say something still
+        for name, change in difference.changed.items():
+            self.parts.correctness.reconfigured(name, restarts=change.restart)
         self.parts.sink.emit(
             "config_reloaded", added=list(view.added), removed=list(view.removed), changed=list(view.changed)
         )
         return view
+
+    def _forget(self, name: str) -> None:
+        """It left the configuration: one that comes back under its name is another worker."""
+        self.views.forget(name)
+        self.parts.patched.forget(name)
+        self.parts.attestations.forget(name)
+        self.parts.correctness.forget(name)
 
     def reload_soon(self) -> None:
         """SIGHUP: a bad file is told in log, journal and metrics, and the old one stays in force.

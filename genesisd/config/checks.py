@@ -13,7 +13,7 @@ from genesisd.config.patch_names import name_problems
 from genesisd.config.paths import TMPDIR_LIMIT, UNIX_LIMIT, Paths
 from genesisd.config.probe_checks import probe_problems
 from genesisd.errors import ConfigError
-from genesisd.supervisor.spec import WorkerSpec
+from genesisd.supervisor.spec import SCRATCH, WorkerSpec
 from genesisd.units import Address
 from genesisd.yamlfile import Document, Location
 
@@ -46,6 +46,7 @@ class Sources:
 def check(sources: Sources, workers: Workers, *, metrics: Address | None, paths: Paths, pins: Path | None) -> None:
     """Every rule; raises one ConfigError that lists all faults, the first one first."""
     faults = [
+        *_names(sources, workers),
         *_references(sources, workers),
         *_cycles(sources, workers),
         *_addresses(sources, workers, metrics),
@@ -69,6 +70,14 @@ def _near(name: str, known: Sequence[str]) -> str:
     if near:
         return f"did you mean {near[0]!r}?"
     return f"known: {', '.join(sorted(known))}" if known else "there are none"
+
+
+def _names(sources: Sources, workers: Workers) -> Iterator[ConfigError]:
+    for name in workers:
+        if name.startswith(SCRATCH):
+            yield sources.fault(
+                name, (), f"names that begin with {SCRATCH!r} are those of the daemon's own experiments"
+            )
 
 
 def _references(sources: Sources, workers: Workers) -> Iterator[ConfigError]:

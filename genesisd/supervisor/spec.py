@@ -12,6 +12,8 @@ from genesisd.probes.spec import CORRECTNESS, ProbesSpec
 from genesisd.units import ByteSize, Duration, HostPort, SpecModel
 
 WorkerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$")]
+SCRATCH = "scratch-"
+"""Begins the names of workers that experiments start; no other worker may be called so."""
 
 
 def _no_nul(text: str) -> str:

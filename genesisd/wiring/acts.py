@@ -15,10 +15,7 @@ from genesisd.wiring.bisection import Bisections
 from genesisd.wiring.bisection_case import Case
 from genesisd.wiring.patched import Patched
 from genesisd.wiring.rollbacks import Rollbacks
-from genesisd.wiring.starts import Start
-
-APPLIED = frozenset({"applied", "already_applied"})
-"""Verdicts on patches that are in a build."""
+from genesisd.wiring.starts import Start, in_build
 
 
 @dataclass(slots=True)
@@ -37,7 +34,7 @@ class JudgeActs:
         """What could be done now."""
         running = self.running(worker)
         back = self.rollbacks.target(worker, running)
-        there = back is not None and (back.build is None or self.patched.build(back.build) is not None)
+        there = back is not None and self.patched.can_go_back(worker, back)
         return Means(rollback=there, bisect=running is not None and bool(in_build(running)))
 
     def roll_back(self, worker: str) -> str:
@@ -54,7 +51,8 @@ class JudgeActs:
         running = self.running(worker)
         pin = (running.pin if running else None) or self.specs()[worker].pin or ""
         patches = ordered(in_build(running) if running else (), self.catalog())
-        self.bisections().begin(worker, Case(kinds, pin, patches, {}, text))
+        why = text.partition(", since ")[2] or text  # that a patch is looked for is said by whoever tells of the search
+        self.bisections().begin(worker, Case(kinds, pin, patches, {}, why))
 
     def post(self, worker: str, event: Event) -> None:
         """Tell the worker's actor."""
@@ -65,11 +63,6 @@ class JudgeActs:
         """What the newest life was started with."""
         actor = self.supervisor().actors.get(worker)
         return None if actor is None else self.patched.running(worker, actor.state.incarnation)
-
-
-def in_build(start: Start) -> tuple[str, ...]:
-    """Ids of the patches that a start's build has in it."""
-    return tuple(name for name, note in start.patches.items() if note.verdict in APPLIED) if start.build else ()
 
 
 def ordered(names: Sequence[str], catalog: Sequence[Patch]) -> tuple[str, ...]:

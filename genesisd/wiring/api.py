@@ -96,8 +96,7 @@ class DaemonApi(CorrectnessApi):
 
     async def stop(self, name: str, peer: Peer, *, drain: bool = True) -> WorkerView:
         """Want it down, for good. A search for the patch to blame ends with it."""
-        self._supervisor.orderable(name)
-        self._correctness.stopped(name)
+        self._nothing_tried(name)
         event = StopRequested(self._clock.monotonic(), drain=drain, text=f"stopped by {peer}")
         return await self._order(name, "stop", peer, event)
 
@@ -109,6 +108,7 @@ class DaemonApi(CorrectnessApi):
 
     async def drain(self, name: str, peer: Peer) -> WorkerView:
         """Take no new request, finish what is in flight, then stay down."""
+        self._nothing_tried(name)
         event = StopRequested(self._clock.monotonic(), text=f"drained by {peer}")
         return await self._order(name, "drain", peer, event)
 
@@ -116,13 +116,21 @@ class DaemonApi(CorrectnessApi):
         """Forget its failures, and what it was taken back from; a wanted worker starts again."""
         self._operations.try_builds_again()
         self._supervisor.orderable(name)
+        self._operations.refuse_when_stopping()
         self._correctness.forgive(name, lift=True)
         return await self._order(name, "reset", peer, ResetRequested(self._clock.monotonic()))
 
     def _begin_anew(self, name: str) -> None:
         """What is down was given up or stopped: whoever wants it up wants it judged from the first step on."""
-        if self._supervisor.orderable(name).state.phase in {Phase.STOPPED, Phase.FAILED}:
+        state = self._supervisor.orderable(name).state
+        self._operations.refuse_when_stopping()
+        if state.phase in {Phase.STOPPED, Phase.FAILED}:
             self._correctness.forgive(name, lift=False)
+
+    def _nothing_tried(self, name: str) -> None:
+        self._supervisor.orderable(name)
+        self._operations.refuse_when_stopping()
+        self._correctness.stopped(name)
 
     async def _order(self, name: str, verb: str, peer: Peer, event: Event) -> WorkerView:
         actor = self._supervisor.orderable(name)

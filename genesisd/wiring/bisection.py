@@ -19,6 +19,7 @@ from genesisd.judge.model import Bisected
 from genesisd.patches.model import Patch
 from genesisd.patches.spec import Role
 from genesisd.probes.ports import Target
+from genesisd.probes.spec import CorrectnessSpec
 from genesisd.store.meta import Meta, StoreReadError
 from genesisd.supervisor.model import Reason
 from genesisd.supervisor.ports import EventSink
@@ -101,12 +102,19 @@ class Bisections:
         """Whether one is under way."""
         return worker in self._cases
 
+    def pointless(self, worker: str) -> bool:
+        """Whether one is under way for kinds of which none is asked any more."""
+        case = self._cases.get(worker)
+        return case is not None and not self._questions(worker, case)
+
     def forget(self, worker: str) -> None:
         """An operator starts the worker, or it left: the search is over."""
         self._over.pop(worker, None)
         if self._cases.pop(worker, None) is not None:
             if (task := self._tasks.pop(worker, None)) is not None:
                 task.cancel()
+                self._writes.add(task)  # its scratch worker has still to go
+                task.add_done_callback(self._writes.discard)
             self._sink.emit("bisection_ended", worker, guilty=[], text="given up: an operator took over")
             write = asyncio.create_task(self._keep(worker, None))
             self._writes.add(write)
@@ -166,7 +174,7 @@ class Bisections:
             self._sink.emit("bisection_step", worker, patches=names, result=str(result), text=text)
 
     async def _try(self, worker: str, case: Case, patches: frozenset[str]) -> tuple[Result, str]:
-        asked = [one for one in probes_of(self._specs()[worker]).correctness or () if one.kind in case.kinds]
+        asked = self._questions(worker, case)
         text = f"an experiment of {worker} that looks for the patch to blame"
         try:
             found, said = await self._run(
@@ -175,6 +183,9 @@ class Bisections:
         except ScratchError as error:
             return Result.BROKEN, error.message
         return {Answered.PASSES: Result.PASSES, Answered.FAILS: Result.FAILS}.get(found, Result.BROKEN), said
+
+    def _questions(self, worker: str, case: Case) -> list[CorrectnessSpec]:
+        return [one for one in probes_of(self._specs()[worker]).correctness or () if one.kind in case.kinds]
 
     async def _end(self, worker: str, event: Bisected) -> None:
         case = self._cases[worker]

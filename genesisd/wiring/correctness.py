@@ -24,7 +24,7 @@ from genesisd.probes.seat import Standing
 from genesisd.store.store import Store
 from genesisd.supervisor.model import LivenessFailed, Phase, Reason, WorkerState
 from genesisd.supervisor.ports import CardLedger, Runner
-from genesisd.supervisor.spec import WorkerSpec, probes_of
+from genesisd.supervisor.spec import SCRATCH, WorkerSpec, probes_of
 from genesisd.supervisor.supervisor import Supervisor
 from genesisd.telemetry.metrics import Metrics
 from genesisd.telemetry.sink import Sink
@@ -44,9 +44,9 @@ from genesisd.wiring.known import KnownCases
 from genesisd.wiring.overrides import WorkerOverrides
 from genesisd.wiring.patched import Patched
 from genesisd.wiring.prober import ProbeAdapter
-from genesisd.wiring.quarantine import Quarantine
+from genesisd.wiring.quarantine import CARD, Quarantine
 from genesisd.wiring.rollbacks import Rollbacks
-from genesisd.wiring.scratch import PREFIX, Scratch
+from genesisd.wiring.scratch import Scratch
 from genesisd.wiring.secret_values import known_secrets
 from genesisd.wiring.targets import Targets
 from genesisd.wiring.trial_asks import ask_all_cases, ask_kinds
@@ -140,6 +140,9 @@ class Correctness:
     def start(self) -> None:
         """Begin to judge, once workers are adopted; go on with what was under way."""
         self.desk.start()
+        for worker in {one.worker for one in self._on.quarantine.all() if one.what == CARD}:
+            if not self._on.runner.members(worker):
+                self.cards_regained(worker)
         for worker in self._on.specs():
             if self.bisections.resume(worker):
                 self._end_left(worker)
@@ -153,10 +156,14 @@ class Correctness:
         reason = Reason(WRONG, "it answers wrong, and the patch to blame is being looked for")
         self.acts.post(worker, LivenessFailed(self._on.clock.monotonic(), state.incarnation, reason))
 
+    async def end_experiments(self) -> None:
+        """Before workers are stopped: what they answer, or do not, while the daemon ends says nothing of them."""
+        await self.desk.close()
+        await self.bisections.close()
+
     async def close(self) -> None:
         """Before workers are let go of: experiments end with the daemon."""
-        await self.bisections.close()
-        await self.desk.close()
+        await self.end_experiments()
         await self.recorder.close()
         await self.known.close()
         await self._on.quarantine.close()
@@ -167,6 +174,7 @@ class Correctness:
         self.bisections.forget(worker)
         self.desk.forget(worker)
         self.known.forget(worker)
+        self.targets.forget(worker)
         self._on.rollbacks.forget(worker)
         self._on.quarantine.forget(worker)
 
@@ -176,6 +184,12 @@ class Correctness:
         self.desk.forgiven(worker)
         if lift:
             self._on.rollbacks.lift(worker)
+
+    def reconfigured(self, worker: str, *, restarts: bool) -> None:
+        """Somebody changed its configuration; with ``restarts`` what it is started with."""
+        judged = self._on.specs()[worker].probes.judge.enabled
+        if restarts or not judged or self.bisections.pointless(worker):
+            self.forgive(worker, lift=restarts)
 
     def stopped(self, worker: str) -> None:
         """A person wants it down: nothing is tried on its behalf any more."""
@@ -194,21 +208,23 @@ class Correctness:
 
     def follow(self, worker: str, state: WorkerState) -> None:
         """Each change of a worker's state."""
-        if worker.startswith(PREFIX):
-            return
-        if state.phase is Phase.READY:
+        if state.phase is Phase.READY and not worker.startswith(SCRATCH):
             self.desk.ready(worker, state.incarnation)
         if state.phase is Phase.FAILED and state.reason.code == "unkillable":
             for index in self._on.specs()[worker].gpus:
                 text = f"processes of {worker} on it cannot be killed"
                 self._on.quarantine.put_card(worker, index, text)
         elif state.reason.code == "was-unkillable":
-            self._on.quarantine.free_cards(worker, "the processes that could not be killed are gone")
+            self.cards_regained(worker)
+
+    def cards_regained(self, worker: str) -> None:
+        """What it lost its cards to is gone; nothing happens where it lost none."""
+        self._on.quarantine.free_cards(worker, "the processes that could not be killed are gone")
 
     # --- what the parts ask -----------------------------------------------------------------------------------
 
     def _listen(self, told: Told) -> None:
-        if told.worker is None or not told.worker.startswith(PREFIX):
+        if told.worker is None or not told.worker.startswith(SCRATCH):
             self.recorder.listen(told)
             self.gauges.listen(told)
 
@@ -244,3 +260,4 @@ class Correctness:
     def _forget_scratch(self, name: str) -> None:
         self._on.patched.forget(name)
         self._on.attestations.forget(name)
+        self.targets.forget(name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Protocol, assert_never
 
 from genesisd.clock import Clock
@@ -122,7 +123,7 @@ class JudgeDesk:
         """It left the configuration."""
         if self._states.pop(worker, None) is not None:
             self._shown(worker, None)
-            self._mail.put_nowait((worker, None))
+        self._mail.put_nowait((worker, None))  # in any case: what waits to be heard would bring it back
 
     # --- what happens -----------------------------------------------------------------------------------------
 
@@ -210,17 +211,26 @@ class JudgeDesk:
     async def _take(self, worker: str, event: Event | None) -> None:
         policy = self._policy(worker)
         if event is None:
+            self._states.pop(worker, None)
             await self._keep(worker, None)
-        if policy is None or event is None:
+        # One that is not judged is forgiven all the same: else a search that it was in would keep it from being judged
+        # for ever once it is judged again.
+        if event is None or (policy is None and not isinstance(event, Forgiven)) or worker not in self._specs():
             return
-        before = self.state(worker)
-        after, orders = decide(before, event, policy, self._acts.means(worker))
-        if after != before:
+        after, orders = decide(self._asked(worker), event, policy or JudgePolicy(), self._acts.means(worker))
+        if after != self.state(worker):
             self._states[worker] = after
             await self._keep(worker, after)
             self._shown(worker, after.step)
         for order in orders:
             self._carry_out(worker, order)
+
+    def _asked(self, worker: str) -> JudgeState:
+        """Its state less complaints of kinds that are not asked any more: nobody could withdraw those."""
+        state = self.state(worker)
+        limits = {kind: self._limit(worker, kind) for kind in state.complaints}
+        left = {kind: replace(one, limit=limit) for kind, one in state.complaints.items() if (limit := limits[kind])}
+        return state if left == state.complaints else replace(state, complaints=left)
 
     async def _keep(self, worker: str, state: JudgeState | None) -> None:
         kept = None

@@ -93,10 +93,18 @@ def card_gate(specs: Callable[[], Mapping[str, WorkerSpec]], ledger: CardLedger)
     return check
 
 
-def quarantine_gate(specs: Callable[[], Mapping[str, WorkerSpec]], card: Callable[[int], Reason | None]) -> Gate:
-    """None of its cards was lost to a process that cannot be killed."""
+def quarantine_gate(
+    specs: Callable[[], Mapping[str, WorkerSpec]],
+    card: Callable[[int], Reason | None],
+    regained: Callable[[str], None] = lambda _: None,
+) -> Gate:
+    """None of its cards was lost to a process that cannot be killed; after the tree's gate.
+
+    So what the worker itself lost its cards to is gone, which ``regained`` is told.
+    """
 
     async def check(worker: str) -> Reason | None:
+        regained(worker)
         return next((shut for index in specs()[worker].gpus if (shut := card(index)) is not None), None)
 
     return check

@@ -128,7 +128,7 @@ class Parts:
                 self.patched.gate(),
                 gates.front_gate(specs, self.fronts),
                 gates.port_gate(specs),
-                gates.quarantine_gate(specs, self.quarantine.card),
+                gates.quarantine_gate(specs, self.quarantine.card, self.correctness.cards_regained),
                 gates.card_gate(specs, self.cards),
             ]
         )

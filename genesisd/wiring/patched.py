@@ -13,6 +13,7 @@ from genesisd.errors import GenesisError, UnavailableError
 from genesisd.patches.catalog import catalog
 from genesisd.pins.build_manifest import Build
 from genesisd.pins.builds import find_build
+from genesisd.pins.layout import Cache
 from genesisd.store.meta import Meta, StoreReadError
 from genesisd.supervisor.model import Reason
 from genesisd.supervisor.ports import CardLedger, EventSink
@@ -26,7 +27,7 @@ from genesisd.wiring.holds import Holds
 from genesisd.wiring.knowledge import Knowledge
 from genesisd.wiring.overrides import NoOverrides, Overrides
 from genesisd.wiring.selection import key_of, lacking, select, unpatchable
-from genesisd.wiring.starts import PatchNote, Start, from_json, lost, summary
+from genesisd.wiring.starts import PatchNote, Start, from_json, in_build, lost, summary
 
 RUNNING = "patches/running/"
 GOOD = "patches/good/"
@@ -168,7 +169,7 @@ class Patched:
         quarantined = self._overrides.quarantined(worker, pin)
         selection = select(spec, self._engines.pin(pin).version, known, catalog(), quarantined)
         key = key_of(selection, catalog(), environment.identity)
-        if back is not None:
+        if back is not None and not quarantined.keys() & in_build(back):
             kept = await self._there(back.build)
             if back.build is None or kept is not None:
                 key = None if kept is None else kept.name.rpartition("+")[2]
@@ -245,6 +246,13 @@ class Patched:
         """What this incarnation was started with; None for a plain command, or where nothing is known."""
         start = self._running.get(worker)
         return start if start is not None and start.incarnation == incarnation else None
+
+    def can_go_back(self, worker: str, start: Start) -> bool:
+        """Whether it could be started so again: the build is there, and nothing in it was found at fault since."""
+        if start.build is None:
+            return True
+        guilty = self._overrides.quarantined(worker, start.pin or "").keys() & in_build(start)
+        return not guilty and Cache(self.cache).build_manifest(start.build).exists()
 
     def build(self, name: str) -> Build | None:
         """A build by its name; reads its manifest once."""

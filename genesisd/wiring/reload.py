@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from genesisd.config.diff import ConfigDiff
@@ -76,6 +76,11 @@ class Reloader:
     async def _leave(self, name: str) -> None:
         await self._supervisor.remove(name)
         await self._fronts.unseat(name)
+
+    def when_left(self, name: str, call: Callable[[], None]) -> None:
+        """Call once the worker's removal is over."""
+        if (leaving := self._leaving.get(name)) is not None:
+            leaving.add_done_callback(lambda _: call())
 
     async def close(self) -> None:
         """Wait for those that leave."""

@@ -20,11 +20,10 @@ from genesisd.probes.ports import Target
 from genesisd.supervisor.actor import Actor
 from genesisd.supervisor.model import Phase, StartRequested
 from genesisd.supervisor.ports import EventSink, Life
-from genesisd.supervisor.spec import FrontSpec, RestartSpec, WorkerSpec
+from genesisd.supervisor.spec import SCRATCH, FrontSpec, RestartSpec, WorkerSpec
 from genesisd.supervisor.supervisor import DOWN, Supervisor
 from genesisd.wiring.overrides import Experiment, WorkerOverrides
 
-PREFIX = "scratch-"
 PATIENCE = 60.0
 """Seconds that a scratch worker waits for a gate that nobody here opens: a card, a port."""
 OPENING = frozenset({"build-making", "pin-building", "tree"})
@@ -62,7 +61,7 @@ class Scratch:
         Raises:
             ScratchError: it did not become ready, or a gate stayed shut.
         """
-        name = PREFIX + secrets.token_hex(3)
+        name = SCRATCH + secrets.token_hex(3)
         spec = twin(self.supervisor().specs[worker], worker, pin)
         self.overrides.experiments[name] = Experiment(frozenset(without), text)
         self.sink.emit("scratch_started", worker, scratch=name, without=sorted(without), text=text)
@@ -75,11 +74,18 @@ class Scratch:
     async def run_instead(
         self, worker: str, pin: str, without: Collection[str], text: str, ask: Callable[[Target], Awaitable[_Answer]]
     ) -> _Answer:
-        """The same once the worker itself is down: on its card there is no room for two. Raises ScratchError."""
+        """The same once the worker itself is down, and what an earlier daemon started for it: there is room for one.
+
+        Raises ScratchError.
+        """
         actor = self.supervisor().actor(worker)
-        while self.life(worker) is not None and actor.state.phase not in DOWN:
+        while (self.life(worker) is not None and actor.state.phase not in DOWN) or self._leaving():
             await _change(actor)
         return await self.run(worker, pin, without, text, ask)
+
+    def _leaving(self) -> bool:
+        """Whether an earlier daemon's experiment is being ended."""
+        return any(name.startswith(SCRATCH) for name in self.supervisor().actors.keys() - self.overrides.experiments)
 
     async def _ready(self, name: str, spec: WorkerSpec) -> Life:
         actor = self.supervisor().actor(name)
@@ -88,6 +94,8 @@ class Scratch:
         shut_since: float | None = None
         while actor.pending or actor.state.phase is not Phase.READY:
             state, now = actor.state, self.monotonic()
+            if state.phase is Phase.STOPPED and not actor.pending:
+                raise ScratchError(f"somebody stopped it: {state.reason.text}", reason=state.reason.code)
             if state.phase is Phase.FAILED and not actor.pending:
                 raise ScratchError(f"it did not become ready: {state.reason.text}", reason=state.reason.code)
             waits = state.phase is Phase.BLOCKED and state.reason.code not in OPENING
@@ -116,7 +124,7 @@ class Scratch:
     def _sweep(self, living: Collection[str]) -> None:
         """Remove what is left of this one, and of those that an earlier daemon had: no name comes twice. Blocks."""
         places = (self.paths.state_dir / "workers", self.paths.runtime_dir / "tmp", self.paths.runtime_dir / "shims")
-        for path in (path for place in places for path in place.glob(f"{PREFIX}*")):
+        for path in (path for place in places for path in place.glob(f"{SCRATCH}*")):
             if path.name.partition(".")[0] in living:
                 continue
             if path.is_dir():

@@ -8,6 +8,8 @@ from typing import Any
 
 KEPT = frozenset({"applied", "already_applied", "superseded"})
 """Verdicts on a patch whose effect is there, by it or by upstream."""
+APPLIED = frozenset({"applied", "already_applied"})
+"""Verdicts on patches that are in a build."""
 CHOSEN_OFF = frozenset({"disabled", "retired", "quarantined"})
 """Verdicts that somebody decided on: what is switched off by a word is not lost."""
 QUIET = frozenset({"not_enabled"})
@@ -55,6 +57,11 @@ def from_json(kept: Any) -> Start | None:
         return Start(kept["build"], patches, lost, warnings, int(kept["incarnation"]), kept.get("pin"))
     except (KeyError, TypeError, AttributeError, ValueError):
         return None
+
+
+def in_build(start: Start) -> tuple[str, ...]:
+    """Ids of the patches that a start's build has in it."""
+    return tuple(name for name, note in start.patches.items() if note.verdict in APPLIED) if start.build else ()
 
 
 def lost(good: Start | None, now: Mapping[str, PatchNote]) -> tuple[str, ...]:

@@ -228,8 +228,14 @@ async def test_a_person_who_starts_what_is_down_begins_anew():
         assert len(one.correctness.forgiven) == 3
 
 
-async def test_a_stop_ends_what_is_tried_on_the_workers_behalf():
-    """Nobody looks for a guilty patch of a worker that nobody wants."""
+@pytest.mark.parametrize("verb", ["stop", "drain"])
+async def test_a_stop_ends_what_is_tried_on_the_workers_behalf(verb):
+    """Nobody looks for a guilty patch of a worker that nobody wants; a refused order ends nothing."""
     async with desk() as one:
-        await one.api.stop("w", PEER)
+        one.operations.stopping = True
+        with pytest.raises(ConflictError):
+            await getattr(one.api, verb)("w", PEER)
+        assert one.correctness.ended == []
+        one.operations.stopping = False
+        await getattr(one.api, verb)("w", PEER)
         assert one.correctness.ended == ["w"]

@@ -9,7 +9,8 @@ import pytest
 from genesisd.patches.flags import Flag
 from genesisd.store.store import Store
 from genesisd.supervisor.spec import WorkerSpec
-from genesisd.wiring.bisection import KEY, Bisections, Case, constraints
+from genesisd.wiring.bisection import KEY, Bisections, constraints
+from genesisd.wiring.bisection_case import Case
 from genesisd.wiring.quarantine import Quarantine
 from genesisd.wiring.scratch import ScratchError
 from genesisd.wiring.trial_asks import Finding
@@ -103,7 +104,23 @@ async def test_the_worker_is_kept_back_until_then(box):
     box.held.set()
     await box.end()
     assert await gate("w") is None
-    assert await box.store.meta.get(KEY + "w") is None
+    assert (await box.store.meta.get(KEY + "w"))["ended"]["guilty"] == ["P4"]
+
+
+async def test_an_end_that_no_judge_heard_of_is_told_by_the_next_daemon(box):
+    """Once, and from what was kept: nothing is run again, and nothing goes into quarantine again."""
+    box.bisections.begin("w", CASE)
+    told = await box.end()
+    await box.bisections.close()
+    box.next()
+    box.runs.clear()
+    box.ended.clear()
+    await box.bisections.load("w")
+    assert await box.bisections.gate()("w") is None
+    assert box.bisections.resume("w")
+    assert (await box.end()).guilty == told.guilty == ("P4",)
+    assert not box.bisections.resume("w")
+    assert (box.runs, box.quarantine.all()) == ([], ())
 
 
 async def test_the_next_daemon_goes_on_with_what_is_known(box):
@@ -207,3 +224,35 @@ def test_what_patches_need_of_each_other_is_the_catalogs():
     rules = constraints(("A", "B"), (base, more))
     assert (rules.requires["B"], rules.after["B"], rules.after["A"]) == ({"C"}, {"A"}, frozenset())
     assert rules.conflicts == (frozenset({"B", "D"}),)
+
+
+async def test_a_search_for_what_is_asked_no_more_is_pointless(box):
+    """Each run would end without a word."""
+    box.held.clear()
+    box.bisections.begin("w", CASE)
+    assert not box.bisections.pointless("w")
+    box.specs["w"] = WorkerSpec(pin="cpu", model="m", probes={"correctness": [{"kind": "needle"}]})
+    assert box.bisections.pointless("w")
+    assert not box.bisections.pointless("other")
+
+
+async def test_the_end_waits_for_the_scratch_worker_of_a_search_that_was_given_up(box):
+    """Nothing of it may be left behind by the daemon."""
+    gone = []
+    running = asyncio.Event()
+
+    async def run(*_):
+        running.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            gone.append(True)
+
+    box.bisections._run = run
+    box.bisections.begin("w", CASE)
+    async with asyncio.timeout(SECONDS):
+        await running.wait()
+    box.bisections.forget("w")
+    await box.bisections.close()
+    assert gone == [True]

@@ -228,3 +228,52 @@ async def test_a_search_that_was_lost_with_a_daemon_ends_in_a_hold(box):
     assert box.desk.bisecting() == ["w"]
     box.desk.lost("w")
     await box.told("judge_hold")
+
+
+async def test_what_complained_and_is_asked_no_more_presses_no_more(box):
+    """A person who takes a probe out that is mistaken has said what he thinks of it."""
+    box.desk.ready("w", 1)
+    box.bad(1)
+    await box.told("judge_restart")
+    box.desk.ready("w", 2)
+    box.bad(2)
+    await box.quiet()
+    box.specs["w"] = WorkerSpec(pin="p", model="m", probes={**PROBES, "correctness": [{"kind": "needle"}]})
+    box.clock.now += 10
+    box.desk.weighed("w", 2, "needle", "right", good=True)
+    await box.quiet()
+    assert (box.acts.done, dict(box.desk.state("w").complaints)) == ([(LivenessFailed, "w", 1)], {})
+
+
+async def test_one_that_is_forgiven_while_nobody_judges_it_is_judged_anew_afterwards(box):
+    """Else a search that the word had ended would keep it from being judged for ever."""
+    box.acts.can = Means(bisect=True)
+    for incarnation, kind in enumerate(("judge_restart", "judge_bisect"), 1):
+        box.desk.ready("w", incarnation)
+        await box.quiet()
+        box.clock.now += 10
+        box.bad(incarnation)
+        await box.told(kind)
+    on, box.specs["w"] = box.specs["w"], WorkerSpec(pin="p", model="m", probes={**PROBES, "judge": {"enabled": False}})
+    box.desk.forgiven("w")
+    await box.quiet()
+    assert box.desk.bisecting() == []
+    box.specs["w"] = on
+    box.desk.ready("w", 3)
+    box.bad(3)
+    await box.told("judge_restart", 2)
+
+
+async def test_what_is_said_of_a_worker_that_leaves_is_forgotten_with_it(box):
+    """Its lives are counted anew when it comes back: one that was remembered would not be judged for many lives."""
+    box.desk.ready("w", 7)
+    box.bad(7)
+    await box.told("judge_restart")
+    box.desk.forget("w")
+    box.desk.ready("w", 8)
+    box.desk.forget("w")
+    await box.quiet()
+    box.desk.ready("w", 1)
+    box.bad(1)
+    await box.told("judge_restart", 2)
+    assert box.acts.done[-1] == (LivenessFailed, "w", 1)

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from genesisd.errors import UnavailableError
+from genesisd.store.store import Store
 from genesisd.supervisor.model import Phase, Reason, WorkerState
 from genesisd.supervisor.ports import Card
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring import gates
 from genesisd.wiring.fronts import FrontAdapter
-from tests.fakes.supervision import FakeCards, FakeClock, FakeRunner, Log
+from genesisd.wiring.quarantine import Quarantine
+from tests.fakes.supervision import FakeCards, FakeClock, FakeRunner, FakeSink, Log
 from tests.fakes.wiring import FakeFronts
 
 GIB = 1 << 30
@@ -181,6 +183,20 @@ async def test_the_holder_is_named_with_pid_name_and_size():
 async def test_a_holder_that_the_driver_does_not_name_is_said_to_be_unnamed():
     """In a container NVML often shows no processes."""
     assert "does not name" in (await check_cards(spec(gpus=(0,)), card(1))).text
+
+
+async def test_a_card_in_quarantine_opens_again_for_the_worker_that_lost_it(tmp_path):
+    """Its tree's gate stands before: what held the card is gone. Others wait until somebody is told so."""
+    store = Store.open(tmp_path / "genesisd.db")
+    quarantine = Quarantine(store.meta, FakeSink(), FakeClock())
+    quarantine.put_card("w", 0, "lost")
+    specs = {"w": spec(gpus=(0,)), "v": spec(gpus=(0, 1))}
+    check = gates.quarantine_gate(lambda: specs, quarantine.card, lambda worker: quarantine.free_cards(worker, "gone"))
+    assert (await check("v")).code == "card-quarantined"
+    assert await check("w") is None
+    assert await check("v") is None
+    await quarantine.close()
+    store.close()
 
 
 async def test_each_card_of_a_worker_must_be_free():

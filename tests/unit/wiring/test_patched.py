@@ -20,6 +20,7 @@ from genesisd.supervisor.ports import Card
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring import patched as module
 from genesisd.wiring.launcher import Patches, _patched
+from genesisd.wiring.overrides import NoOverrides
 from genesisd.wiring.patched import GOOD, RUNNING, Patched
 from genesisd.wiring.starts import PatchNote, Start
 from tests.fakes.patched import FakeBuilders, FakeMetrics, FakePins, build_of
@@ -648,3 +649,45 @@ async def test_a_ledger_that_does_not_answer_leaves_cards_unknown(box, monkeypat
 
     monkeypatch.setattr(box.cards, "cards", silent)
     assert await box.patched._knowledge.gpus(WorkerSpec(pin="cpu", model="m", gpus=[0])) is None
+
+
+# --- what was found at fault, and what was right before -------------------------------------------------------------
+
+
+class Guilty(NoOverrides):
+    """Whatever is in quarantine, and where the worker was taken back to."""
+
+    def __init__(self):
+        self.names, self.start = {}, None
+
+    def quarantined(self, _worker, pin):
+        return self.names if pin == "cpu" else {}
+
+    def back(self, _worker, _spec):
+        return self.start
+
+
+async def test_a_patch_in_quarantine_is_not_run_by_way_of_a_build_of_before(box):
+    """The worker was taken back, and the search blamed a patch of that very build: the pin runs without it."""
+    box.patched._overrides = guilty = Guilty()
+    box.worker("P1_STEPS", "P2_SIZE")
+    guilty.start = await box.start(1)
+    box.worker("P2_SIZE")
+    assert (await box.start(2)).build == guilty.start.build
+    assert box.patched.can_go_back("w", guilty.start)
+    guilty.names = {"P2": "makes the pin fail"}
+    box.worker("P1_STEPS", "P2_SIZE")
+    assert not box.patched.can_go_back("w", guilty.start)
+    found = await box.start(3)
+    assert found.build != guilty.start.build
+    assert {name: found.patches[name].verdict for name in ("P1", "P2")} == {"P1": "applied", "P2": "quarantined"}
+
+
+async def test_nobody_is_taken_back_to_a_build_that_is_gone(box):
+    """The step would change nothing, and count as taken."""
+    box.worker("P1_STEPS")
+    start = await box.start(1)
+    assert box.patched.can_go_back("w", start)
+    box.collect()
+    assert not box.patched.can_go_back("w", start)
+    assert box.patched.can_go_back("w", Start(None, pin="cpu"))

@@ -118,7 +118,7 @@ async def test_one_that_fails_says_why(box):
 
 
 async def test_an_experiment_instead_of_a_worker_waits_until_that_is_down(box, monkeypatch):
-    """On its card there is no room for two."""
+    """On its card there is no room for two; nor beside one that an earlier daemon left."""
     monkeypatch.setattr(module, "_LOOK", 0.001)
     box.lives["w"] = life("w")
 
@@ -132,4 +132,9 @@ async def test_an_experiment_instead_of_a_worker_waits_until_that_is_down(box, m
         assert box.supervisor.seen == {}
         del box.lives["w"]
         box.supervisor.actors["w"].state = replace(box.supervisor.actors["w"].state, phase=Phase.BLOCKED)
+        box.supervisor.actors["scratch-0"] = FakeActor(Phase.STOPPING)
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+        assert box.supervisor.seen == {}
+        del box.supervisor.actors["scratch-0"]
         assert (await task).startswith("scratch-")
