@@ -70,6 +70,13 @@ def test_differences_leave_unknown_cases_out():
     assert list(found) == ["one"]
 
 
+def test_compare_names_a_stream_that_a_patch_broke():
+    """Else it would be recorded as one that is not to be compared; what a patch mends needs no word."""
+    broken = replace(GOLDEN, replies={name: replace(one, streamed=False) for name, one in GOLDEN.replies.items()})
+    assert set(compare(broken, GOLDEN)) == set(GOLDEN.replies)
+    assert compare(GOLDEN, broken) == {}
+
+
 def test_compare_names_what_a_patch_must_answer_for():
     """Cases, drift and tokenizer are told; near ties and what is alike are not."""
     tie = replace(GOLDEN, replies={"one": replace(REPLY, content="a x c", ids=(1, 9, 3))})
