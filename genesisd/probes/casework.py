@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import aiohttp
 
 from genesisd.probes.answered import Answered
-from genesisd.probes.asking import Asking, NoAnswerError, Trouble, verdict_of
+from genesisd.probes.asking import MAX_TOKENS, Asking, NoAnswerError, Trouble, verdict_of
 from genesisd.probes.judging.cutting import was_cut
 from genesisd.probes.model import Exchange, Outcome, Verdict, failure, success, unknown
-from genesisd.probes.ports import KnownRight
+from genesisd.probes.ports import KnownRight, Target
 from genesisd.probes.spec import CorrectnessProbe
 from genesisd.probes.turns import Turns
 
@@ -84,6 +84,10 @@ class Casework(Generic[Item]):
                 open_.append(f"{finding.text} (never right here so far: the question may be beyond the model)")
         return self._sum(items, len(picked), open_, lacking)
 
+    async def chat(self, target: Target, body: Mapping[str, object], *, stream: bool = False) -> Answered:
+        """Ask a case, with no more room for its answer than half of what the worker reads. Raises NoAnswerError."""
+        return await self.asking.chat(target, fitted(body, target.abilities.max_model_len), stream=stream)
+
     def cut(self, item: Item, said: Answered) -> bool:
         """Whether the answer was cut so early that nothing follows from it."""
         if not was_cut(said):
@@ -126,6 +130,14 @@ class Casework(Generic[Item]):
         text = f"{right} of {len(items)} cases asked, all answered right"
         text += f"; not judged: {'; '.join(open_)}" if open_ else ""
         return self.asking.outcome(success(sentence(text), asked=picked, cases=len(items)))
+
+
+def fitted(body: Mapping[str, object], longest: int | None) -> Mapping[str, object]:
+    """A case asks for plenty of room, and an engine refuses what can never fit: that would leave it unasked for ever."""
+    bound = body.get("max_tokens", MAX_TOKENS)
+    if longest is None or not isinstance(bound, int) or "max_completion_tokens" in body or bound <= longest // 2:
+        return body
+    return {**body, "max_tokens": max(1, longest // 2)}
 
 
 def sentence(text: str) -> str:

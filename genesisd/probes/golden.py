@@ -118,8 +118,9 @@ def differences(recorded: Golden, replies: Mapping[str, Reply]) -> dict[str, Dif
 
 
 def compare(ours: Golden, plain: Golden) -> dict[str, str]:
-    """What a build says otherwise than its plain pin: text by case, near ties left out. A patch must be named for each.
+    """What a build says otherwise than its plain pin, or refuses: text by case, near ties left out.
 
+    A patch must be named for each.
     An answer that only its stream changes is one too: where the stream is unlike, it is not held against the recording.
     Besides cases there are ``(drift)``, logprobs further apart than either's repeats, and ``(tokenizer)``.
     """
@@ -129,6 +130,7 @@ def compare(ours: Golden, plain: Golden) -> dict[str, str]:
         if case in plain.replies and plain.replies[case].streamed and not one.streamed
     }
     found |= {case: one.text for case, one in differences(plain, ours.replies).items() if not one.tie}
+    found |= {case: "it is refused" for case in plain.replies if case not in ours.replies}
     if ours.drift and plain.drift and ours.drift.text == plain.drift.text:
         apart, bound = distance(ours.drift.logprobs, plain.drift.logprobs), max(ours.drift.bound, plain.drift.bound)
         if apart is None or apart > bound:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Sequence
 
 import aiohttp
 
@@ -38,15 +39,31 @@ async def record(
 
     Raises:
         ConflictError: a case was answered otherwise the second time, so that it could never be compared.
-        NoAnswerError: a case was not answered.
+        NoAnswerError: a case was not answered, or every one was refused.
     """
     asking = Asking(session, "recording")
     return Golden(
         model=model, pin=pin, build=build, casebook=label(casebook), weights=weights, recorded=recorded,
-        replies={case.id: await _reply(asking, target, case) for case in casebook.golden},
+        replies=await _replies(asking, target, casebook.golden),
         drift=await _drift(asking, target, casebook.drift),
         tokenizer=await _tokenizer(asking, target, casebook.texts),
     )  # fmt: skip
+
+
+async def _replies(asking: Asking, target: Target, cases: Sequence[AnswerCase]) -> dict[str, Reply]:
+    """A case that the worker refuses is left out: templates without a system's role, models that only complete."""
+    replies: dict[str, Reply] = {}
+    refused: NoAnswerError | None = None
+    for case in cases:
+        try:
+            replies[case.id] = await _reply(asking, target, case)
+        except NoAnswerError as problem:
+            if problem.trouble not in _WITHOUT:
+                raise
+            refused = problem
+    if refused is not None and not replies:
+        raise refused
+    return replies
 
 
 async def _reply(asking: Asking, target: Target, case: AnswerCase) -> Reply:

@@ -37,10 +37,11 @@ _LACKING = re.compile(
     r"tool choice requires|--enable-auto-tool-choice|--tool-call-parser|tool[- ]call parser|reasoning[- ]parser"
     r"|chat template|does not support (the )?(chat|completions|tokeniz|tool|reasoning|logprob|structured)"
     r"|(prompt_)?logprobs (is|are) (not (supported|available)|disabled)|max[_-]logprobs|--enable-tokenizer"
-    r"|structured outputs? (is|are) (not (supported|available)|disabled)|cache_salt",
+    r"|structured outputs? (is|are) (not (supported|available)|disabled)|cache_salt"
+    r"|system role (is )?not supported|roles must alternate",
     re.IGNORECASE,
 )
-"""In a refusal: the feature that the worker was started without."""
+"""In a refusal: the feature that the worker was started without; the last two are chat templates' own words."""
 _NO_SUCH_MODEL = re.compile(r"model\b.{0,200}\bdoes not exist", re.IGNORECASE | re.DOTALL)
 """A 404 for a name that is not served: the probe asked for the wrong one, and the worker lacks nothing."""
 _OUR_FAULT = range(400, 500)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 from aiohttp import web
 
 from genesisd.probes import PROBES
+from genesisd.probes.asking import NoAnswerError
+from genesisd.probes.casebook import Casebook
 from genesisd.probes.casebooks import general
+from genesisd.probes.golden import Golden
 from genesisd.probes.http_client import open_session
 from genesisd.probes.model import Outcome, Verdict
 from genesisd.probes.ports import Abilities, Target
-from genesisd.probes.spec import CORRECTNESS, CorrectnessProbe
+from genesisd.probes.recording import record
+from genesisd.probes.spec import CORRECTNESS, CorrectnessProbe, PrefixCacheProbe
+from tests.helpers.scripted import Said, Script, engine
 
 pytestmark = pytest.mark.process
 
@@ -79,3 +86,57 @@ async def test_a_server_without_the_endpoint_is_skipped(spec: CorrectnessProbe) 
     """A model that does not generate has no such endpoint, and cannot be asked this."""
     outcome = await asked(spec, refusing(404, "Not Found"), model="m", abilities=Abilities())
     assert outcome.verdict is Verdict.SKIPPED
+
+
+def refused(message: str) -> Said:
+    return Said(status=400, raw=json.dumps({"error": {"message": message, "code": 400}}))
+
+
+def without_system_role(body: dict[str, Any]) -> Said:
+    """As templates of Gemma do."""
+    roles = {one["role"] for one in body.get("messages", ())}
+    return refused("System role not supported") if "system" in roles else Said("ok")
+
+
+def without_template(body: dict[str, Any]) -> Said:
+    """A model that was never taught to chat."""
+    said = "As of transformers v4.44, default chat template is no longer allowed, so you must provide a chat template"
+    return refused(said) if "messages" in body else Said("ok")
+
+
+async def recorded(script: Script, book: Casebook | None = None) -> Golden:
+    book = book or general()
+    async with engine(script) as one, open_session() as session:
+        return await record(one.target(casebook=book), book, session, model="m", pin="p", build=None)
+
+
+async def test_a_case_that_the_template_refuses_is_left_out_of_the_recording() -> None:
+    """One question with a system's role must not keep all others from being recorded."""
+    assert {case.id for case in general().golden} - set((await recorded(without_system_role)).replies) == {"manners"}
+
+
+async def test_a_model_that_only_completes_is_recorded_by_what_it_completes() -> None:
+    """Chat is refused, the bare prompt is not."""
+    assert set((await recorded(without_template)).replies) == {"bare"}
+
+
+async def test_nothing_is_recorded_where_everything_is_refused() -> None:
+    """A recording without answers would hold nothing against anybody."""
+    with pytest.raises(NoAnswerError, match="no such thing"):
+        await recorded(lambda _: refused("no such thing"))
+
+
+async def test_the_long_question_needs_no_system_role() -> None:
+    """Prefixes are compared on templates without one as well."""
+    async with engine(without_system_role) as one, open_session() as session:
+        outcome = await PROBES["prefix-cache"](PrefixCacheProbe(), session).ask(one.target(casebook=general()), 0.0)
+    assert outcome.verdict is Verdict.SUCCESS
+
+
+@pytest.mark.parametrize("spec", ASKING[:3], ids=lambda spec: spec.kind)
+async def test_a_short_context_is_asked_for_what_fits(spec: CorrectnessProbe) -> None:
+    """An engine refuses more room for an answer than it has context: the worker would never be asked at all."""
+    async with engine(lambda _: Said("ok")) as one, open_session() as session:
+        target = one.target(casebook=general(), abilities=Abilities("hermes", "qwen3", "", True, 512))
+        await PROBES[spec.kind](spec, session).ask(target, 0.0)
+    assert {body["max_tokens"] for body in one.asked} == {256}

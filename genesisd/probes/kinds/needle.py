@@ -55,7 +55,7 @@ class NeedleLadder:
         haystack = Haystack(needle, step, place, secrets.token_hex(8))
         text = haystack.text(await self._characters(target, needle))
         body = {"messages": [{"role": "user", "content": text}], "max_tokens": ANSWER}
-        said = await self._work.asking.chat(target, body)
+        said = await self._work.chat(target, body)
         self._count(said, text)
         if any(re.search(needle.answer, one or "") for one in (said.content, said.reasoning)):
             self._found.add(step)

@@ -60,7 +60,7 @@ class Reasoning:
         for number, words in enumerate(one.case.turns, 1):
             messages.append({"role": "user", "content": words})
             body = {**one.case.body, "messages": list(messages)}
-            said = await self._work.asking.chat(target, body, stream=one.stream)
+            said = await self._work.chat(target, body, stream=one.stream)
             if was_cut(said) and not said.content:
                 text = f"was cut after {said.completion_tokens} tokens of thought"
                 return Finding(text, said.exchange, sure=not self._work.cut(one, said))

@@ -56,7 +56,7 @@ class StructuredOutput:
         """Nothing is kept."""
 
     async def _check(self, target: Target, one: Asked) -> Finding | None:
-        said = await self._work.asking.chat(target, one.body, stream=one.stream)
+        said = await self._work.chat(target, one.body, stream=one.stream)
         case, text = one.case, said.content or ""
         fault = broken(case.form, case.constraint, text) if text else "200 without content"
         if fault is None:

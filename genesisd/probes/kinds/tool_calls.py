@@ -71,7 +71,7 @@ class ToolCalls:
         """Nothing is kept."""
 
     async def _check(self, target: Target, form: Form) -> Finding | None:
-        said = await self._work.asking.chat(target, form.body, stream=form.stream)
+        said = await self._work.chat(target, form.body, stream=form.stream)
         fault = self._fault(form, said)
         if fault is None:
             return self._unfinished(form, said)
@@ -93,7 +93,7 @@ class ToolCalls:
 
     async def _of_other(self, target: Target, form: Form) -> str:
         try:
-            said = await self._work.asking.chat(target, form.body, stream=form.stream)
+            said = await self._work.chat(target, form.body, stream=form.stream)
         except NoAnswerError:
             return "unknown"
         if self._fault(form, said):

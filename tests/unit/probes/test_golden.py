@@ -138,3 +138,10 @@ def test_foreign_content_is_refused(text):
     with pytest.raises(GoldenError) as caught:
         from_json(text)
     assert caught.value.hint == "record it anew"
+
+
+def test_what_only_the_plain_pin_answers_is_a_difference():
+    """A patch that makes the engine refuse a question must be named for it like one that changes the answer."""
+    refusing = replace(GOLDEN, replies={})
+    assert compare(refusing, GOLDEN) == {"one": "it is refused"}
+    assert compare(GOLDEN, refusing) == {}
