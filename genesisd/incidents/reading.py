@@ -58,7 +58,9 @@ ASKED = "stopped"
 OVER_AT = "operator"
 """Reason of a stop that somebody wanted: nothing is wrong with a worker that is not to run."""
 NOTE = "note"
-ANEW = frozenset({"start", "restart", "reset"})
+RECONFIGURE = "reconfigure"
+"""Verb of what is no command: somebody changed the worker's configuration."""
+ANEW = frozenset({"start", "restart", "reset", RECONFIGURE})
 """Orders with which a person begins anew: the judge forgets, so it will not say that anything is cured."""
 JUDGED = "judged"
 """Field of a happening that the judge told of: the probes that it named."""
@@ -136,7 +138,8 @@ def _evidence(fields: Fields, at: float) -> Reading:
 
 def _order(fields: Fields, at: float) -> Reading:
     verb, peer = str(fields.get("verb", "")), str(fields.get("peer", ""))
-    happening = Happening(at, "order", f"somebody ordered {verb}", {"verb": verb, "peer": peer})
+    text = "somebody changed its configuration" if verb == RECONFIGURE else f"somebody ordered {verb}"
+    happening = Happening(at, "order", text, {"verb": verb, "peer": peer})
     return Reading(happening, settles=verb in ANEW)
 
 

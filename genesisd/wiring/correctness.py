@@ -17,6 +17,7 @@ from genesisd.clock import Clock
 from genesisd.config.paths import Paths
 from genesisd.errors import ConflictError
 from genesisd.incidents.model import Recorded
+from genesisd.incidents.reading import RECONFIGURE
 from genesisd.incidents.redact import Redactor
 from genesisd.patches.catalog import catalog
 from genesisd.probes.model import Outcome
@@ -190,6 +191,9 @@ class Correctness:
         judged = self._on.specs()[worker].probes.judge.enabled
         if restarts or not judged or self.bisections.pointless(worker):
             self.forgive(worker, lift=restarts)
+            if self.recorder.open_of(worker) is not None:  # the judge forgot, and would never call it cured
+                self._on.sink.emit("order", worker, verb=RECONFIGURE, peer="the configuration")
+        self.desk.look(worker)
 
     def stopped(self, worker: str) -> None:
         """A person wants it down: nothing is tried on its behalf any more."""
@@ -203,7 +207,8 @@ class Correctness:
         asked = next((one for one in probes_of(spec).correctness or () if one.kind == kind), None)
         if life is None or asked is None:
             text = f"worker {worker} does not run" if life is None else f"worker {worker} is not asked for {kind}"
-            raise ConflictError(text, hint=f"genesisctl probes list {worker}", worker=worker, kind=kind)
+            hint = f"genesisctl workers start {worker}" if life is None else f"genesisctl probes list {worker}"
+            raise ConflictError(text, hint=hint, worker=worker, kind=kind)
         return await ask_all_cases(self.targets.of(life, spec), asked, self._on.session, self._on.clock)
 
     def follow(self, worker: str, state: WorkerState) -> None:

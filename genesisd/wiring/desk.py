@@ -160,6 +160,10 @@ class JudgeDesk:
         """A person begins anew."""
         self._hear(worker, Forgiven(self._clock.monotonic()))
 
+    def look(self, worker: str) -> None:
+        """Something that decisions depend on was changed: probes that were taken out withdraw nothing themselves."""
+        self._hear(worker, Ticked(self._clock.monotonic()))
+
     def _hear(self, worker: str, event: Event) -> None:
         self._mail.put_nowait((worker, event))
 

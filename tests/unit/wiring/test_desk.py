@@ -240,8 +240,11 @@ async def test_what_complained_and_is_asked_no_more_presses_no_more(box):
     await box.quiet()
     box.specs["w"] = WorkerSpec(pin="p", model="m", probes={**PROBES, "correctness": [{"kind": "needle"}]})
     box.clock.now += 10
-    box.desk.weighed("w", 2, "needle", "right", good=True)
+    box.desk.look("w")
     await box.quiet()
+    box.clock.now += 60
+    box.desk.look("w")
+    await box.told("judge_cured")
     assert (box.acts.done, dict(box.desk.state("w").complaints)) == ([(LivenessFailed, "w", 1)], {})
 
 

@@ -180,7 +180,7 @@ async def test_bad_probes_wait_for_the_judge(soon):
     assert soon.only.happenings[-1].what == "cured"
 
 
-@pytest.mark.parametrize("verb", ["start", "restart", "reset"])
+@pytest.mark.parametrize("verb", ["start", "restart", "reset", "reconfigure"])
 async def test_a_person_who_begins_anew_takes_it_from_the_judge(soon, verb):
     """It forgets, so it will not say that the worker is cured: staying ready is enough then."""
     soon.tell("judge_hold", kinds=["golden"], text="golden is bad")

@@ -1,0 +1,165 @@
+"""A worker that answers wrong, against people, reloads and daemons that die: the judge is never stuck, nor forgets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from genesisd.demo.locate import CASEBOOK
+from tests.helpers.box import FAKE, Box, until
+
+FLAGS = ["--demo", "--enable-auto-tool-choice", "--tool-call-parser", "hermes", "--reasoning-parser", "qwen3"]
+BAD, GOOD = {"answer": "garbage"}, {"answer": "ok"}
+QUICK = {"period": "500ms", "recheck": "100ms", "jitter": 0}
+
+
+class Judged:
+    """One box whose worker ``w`` answers as ``says`` tells it."""
+
+    def __init__(self, make: Callable[..., Box], folder: Path) -> None:
+        self.faults = folder / "faults.json"
+        self.says(GOOD)
+        self.box = make({"w": self.spec()})
+        self.box.wait("w", "ready")
+
+    def spec(self, *kinds: str, **judge: Any) -> dict[str, Any]:
+        correctness = [{"kind": kind, **QUICK} for kind in kinds or ("degeneration", "tool-calls")]
+        numbers = {"settle": "1s", "good_for": "2s", **judge}
+        return {
+            "command": [*FAKE, *FLAGS, "--control", str(self.faults)],
+            "stop": {"drain": "1s", "grace": "1s"},
+            "restart": {"backoff": {"initial": "100ms"}},
+            "probes": {
+                "casebook": str(CASEBOOK), "correctness": correctness, "judge": numbers, "cost": {"floor": 100_000_000},
+            },
+        }  # fmt: skip
+
+    def says(self, faults: dict[str, Any]) -> None:
+        self.faults.write_text(json.dumps(faults))
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        return [one for one in self.box.ask("events", 0.0, follow=False, worker="w") if one["kind"] == kind]
+
+    def reload(self, spec: dict[str, Any] | None) -> None:
+        self.box.settings["workers"] = {} if spec is None else {"w": spec}
+        self.box.write()
+        self.box.ask("reload")
+
+    def held(self) -> dict[str, Any]:
+        found = self.box.wait("w", "failed", seconds=90)
+        assert found["reason"]["code"] == "wrong-output", found
+        return found
+
+
+@pytest.fixture
+def judged(box: Callable[..., Box], tmp_path: Path) -> Judged:
+    return Judged(box, tmp_path)
+
+
+def test_a_held_worker_stays_down_for_the_next_daemon_and_a_person_begins_anew(judged: Judged) -> None:
+    """Restarted once, then held; the daemon's death changes nothing; a start is judged from the first step on."""
+    judged.says(BAD)
+    lives = judged.held()["incarnation"]
+    assert len(judged.events("judge_restart")) == 1
+    judged.box.kill()
+    judged.box.start()
+    assert judged.box.worker("w")["phase"] == "failed"
+    assert judged.box.worker("w")["incarnation"] == lives
+    judged.box.ask("order", "start", "w")
+    until(lambda: len(judged.events("judge_restart")) == 2, 60)
+    judged.says(GOOD)
+    until(lambda: judged.events("judge_cured"), 60)
+    assert judged.box.wait("w", "ready")["incarnation"] == lives + 2
+    until(lambda: judged.box.ask("incidents", "w", 20, open_only=True) == [], 30)
+
+
+def test_a_probe_that_is_taken_out_presses_no_more(judged: Judged) -> None:
+    """A person who takes a mistaken probe out by a reload keeps the worker from being held for it."""
+    judged.reload(judged.spec("degeneration", "tool-calls", settle="5s"))
+    judged.says(BAD)
+    until(lambda: judged.events("judge_restart"), 60)
+    judged.box.wait("w", "ready")
+    judged.reload(judged.spec("engagement", settle="1s"))
+    until(lambda: judged.events("judge_cured") or judged.box.worker("w")["phase"] == "failed", 60)
+    assert judged.box.worker("w")["phase"] == "ready"
+
+
+def test_a_worker_that_is_removed_and_comes_back_is_judged_as_a_new_one(judged: Judged) -> None:
+    """Though its lives are counted anew, and also where it left while no daemon ran."""
+    judged.says(BAD)
+    judged.held()
+    judged.says(GOOD)
+    spec = judged.spec()
+    judged.reload(None)
+    judged.reload(spec)
+    judged.box.wait("w", "ready")
+    count = len(judged.events("judge_restart"))
+    judged.says(BAD)
+    until(lambda: len(judged.events("judge_restart")) > count, 60)
+    judged.held()
+    judged.box.kill()
+    judged.says(GOOD)
+    judged.box.settings["workers"] = {}
+    judged.box.write()
+    judged.box.start()
+    judged.reload(spec)
+    judged.box.wait("w", "ready")
+    count = len(judged.events("judge_restart"))
+    judged.says(BAD)
+    until(lambda: len(judged.events("judge_restart")) > count, 60)
+
+
+def test_a_configuration_that_was_mended_while_no_daemon_ran_is_given_its_chance(judged: Judged) -> None:
+    """What was held under the old one is judged anew under the new one, once a person starts it."""
+    judged.says(BAD)
+    judged.held()
+    judged.box.kill()
+    judged.says(GOOD)
+    spec = judged.spec()
+    spec["env"] = {"MENDED": "1"}
+    judged.box.settings["workers"] = {"w": spec}
+    judged.box.write()
+    judged.box.start()
+    judged.box.ask("order", "restart", "w")
+    judged.box.wait("w", "ready")
+    until(lambda: judged.events("probe_changed"), 30)
+    assert judged.box.worker("w")["phase"] == "ready"
+
+
+def test_a_judge_that_is_switched_off_holds_nobody(judged: Judged) -> None:
+    """Nor does it when it is switched on again, of what it knew before."""
+    judged.reload(judged.spec(settle="30s"))
+    judged.says(BAD)
+    until(lambda: judged.events("judge_restart"), 60)
+    judged.box.wait("w", "ready")
+    judged.reload(judged.spec(enabled=False))
+    judged.says(GOOD)
+    judged.reload(judged.spec())
+    until(lambda: [one for one in judged.events("order") if one["fields"]["verb"] == "reconfigure"], 30)
+    judged.says({"answer": "calls-as-text"})
+    until(lambda: len(judged.events("judge_restart")) == 2, 60, "it is judged anew")
+    judged.says(GOOD)
+    until(lambda: judged.events("judge_cured"), 60)
+    until(lambda: judged.box.ask("incidents", "w", 20, open_only=True) == [], 60)
+    assert (judged.box.worker("w")["phase"], judged.events("judge_hold")) == ("ready", [])
+
+
+def test_orders_end_what_the_judge_began(judged: Judged) -> None:
+    """Stop, restart, drain and reset at the moment of a step lead to what they say."""
+    for verb, phase in (("restart", "ready"), ("reset", "ready"), ("stop", "stopped"), ("drain", "stopped")):
+        judged.says(BAD)
+        count = len(judged.events("judge_restart"))
+        until(lambda count=count: len(judged.events("judge_restart")) > count, 60, verb)
+        judged.says(GOOD)
+        judged.box.ask("order", verb, "w")
+        judged.box.wait("w", phase, seconds=60)
+        if phase == "stopped":
+            assert not judged.box.worker("w")["wanted"]
+            judged.box.ask("order", "start", "w")
+        judged.box.ask("order", "reset", "w")
+        judged.box.wait("w", "ready", seconds=60)
+    assert judged.events("judge_hold") == []
