@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from genesisd.probes.answered import Answered
 from genesisd.probes.judging.cutting import was_cut
@@ -25,13 +25,30 @@ _GRAMMAR = ("structured_outputs", "guided_json", "guided_regex", "guided_choice"
 
 def wrong(said: Answered, limits: Limits = DEFAULT) -> str | None:
     """What no answer may be."""
+    return broken(said) or lost(said, limits)
+
+
+def broken(said: Answered) -> str | None:
+    """What no engine gives that is right, whatever it was asked: no text, no numbers, nothing."""
     asked = json.dumps(dict(said.exchange.request), ensure_ascii=False, default=str)
-    told = [("content", said.content), ("reasoning", said.reasoning)]
-    told += [(f"arguments of {name or 'a call'}", text) for name, text in said.calls]
-    for what, text in told:
-        if text and (fault := garbled(text, asked) or _repeated(said, text, limits)):
+    for what, text in _told(said):
+        if fault := garbled(text, asked):
             return f"the {what} cannot be an answer: {fault}"
     return _empty(said) or _logprobs(said)
+
+
+def lost(said: Answered, limits: Limits = DEFAULT) -> str | None:
+    """One thing over and over; a small model comes to that by itself where the question is beyond it."""
+    for what, text in _told(said):
+        if fault := _repeated(said, text, limits):
+            return f"the {what} cannot be an answer: {fault}"
+    return None
+
+
+def _told(said: Answered) -> Iterator[tuple[str, str]]:
+    told = [("content", said.content), ("reasoning", said.reasoning)]
+    told += [(f"arguments of {name or 'a call'}", text) for name, text in said.calls]
+    return ((what, text) for what, text in told if text)
 
 
 def _repeated(said: Answered, text: str, limits: Limits) -> str | None:

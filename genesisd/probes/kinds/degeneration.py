@@ -2,6 +2,9 @@
 
 It looks at what the others were answered, and asks for a longer free text itself when they saw too little. A bad
 answer is asked for again next time, before anything else: what is broken stays broken, and chance does not.
+
+Questions of the general casebook may be beyond a model, which then says one thing over and over although nothing is
+broken. Such an answer counts only if the model loses its way in the probe's own question too.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import aiohttp
 
 from genesisd.probes.answered import Answered, again
 from genesisd.probes.asking import CHAT, COMPLETIONS, Asking, NoAnswerError, Trouble
-from genesisd.probes.judging.degeneration import wrong
+from genesisd.probes.judging.degeneration import broken, lost
 from genesisd.probes.judging.repeats import Limits
 from genesisd.probes.model import Exchange, Outcome, failure, success
 from genesisd.probes.ports import Target
@@ -39,11 +42,12 @@ class Degeneration:
     async def ask(self, target: Target, now: float) -> Outcome:  # noqa: ARG002 - the port's signature
         """Look at what is new, and ask where that is little or something was bad."""
         self._asking.begin()
-        fresh = self._fresh(target)
+        fresh, beyond = self._fresh(target), ""
         for exchange in fresh:
-            if bad := self._bad(again(exchange), target):
+            if bad := self._bad(again(exchange), target, own=False):
                 return bad
-        if self._suspect is None and len(fresh) >= _ENOUGH:
+            beyond = beyond or self._beyond(again(exchange))
+        if self._suspect is None and len(fresh) >= _ENOUGH and not beyond:
             return success(f"{len(fresh)} answers of other probes are sound", looked=len(fresh))
         try:
             said = await self._own(target)
@@ -51,10 +55,13 @@ class Degeneration:
             self._looked = target.seen.count
             return self._asking.could_not(problem)
         self._looked = target.seen.count
-        if bad := self._bad(said, target):
+        if bad := self._bad(said, target, own=True):
             return bad
         self._suspect = None
-        return self._asking.outcome(success(f"{len(fresh) + 1} answers are sound", looked=len(fresh) + 1))
+        text = f"{len(fresh) + 1} answers are sound"
+        if beyond:
+            text = f"a story is told well; not counted: {beyond} (that question may be beyond the model)"
+        return self._asking.outcome(success(text[:220], looked=len(fresh) + 1))
 
     async def late(self, target: Target, now: float) -> Outcome:  # noqa: ARG002 - the port's signature
         """Nobody knows what would have come."""
@@ -70,9 +77,17 @@ class Degeneration:
         kept = islice(target.seen.exchanges, len(target.seen.exchanges) - new, None)
         return [one for one in kept if one.status == 200 and one.path in {CHAT, COMPLETIONS}]
 
-    def _bad(self, said: Answered, target: Target) -> Outcome | None:
+    def _beyond(self, said: Answered) -> str:
+        return "" if said.error is not None or said.garbled is not None else lost(said, self._limits) or ""
+
+    def _bad(self, said: Answered, target: Target, *, own: bool) -> Outcome | None:
         """Refusals and broken answers are the matter of the probe that asked."""
-        if said.error is not None or said.garbled is not None or not (fault := wrong(said, self._limits)):
+        if said.error is not None or said.garbled is not None:
+            return None
+        fault = broken(said)
+        if fault is None and (own or target.casebook.vouched):
+            fault = lost(said, self._limits)
+        if fault is None:
             return None
         self._suspect = said.exchange
         self._looked = target.seen.count

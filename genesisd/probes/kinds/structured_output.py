@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import aiohttp
 
+from genesisd.probes.answered import Answered
 from genesisd.probes.casebook import StructuredCase
 from genesisd.probes.casework import Casework, Finding
 from genesisd.probes.judging.constraints import broken, hopeless
 from genesisd.probes.model import Outcome, skipped
-from genesisd.probes.ports import Target, Vouched
+from genesisd.probes.ports import Target
 from genesisd.probes.spec import StructuredOutputProbe
 
 
@@ -45,8 +46,7 @@ class StructuredOutput:
         if not cases:
             return skipped(f"the casebook has no questions with a constraint of {' or '.join(self._spec.forms)}")
         asked = [Asked(case, stream) for case in cases for stream in (False, True)]
-        # What is constrained is the engine's promise, whatever the model knows: every case counts.
-        return await self._work.work(asked, lambda one: self._check(target, one), Vouched())
+        return await self._work.work(asked, lambda one: self._check(target, one), target.known)
 
     async def late(self, target: Target, now: float) -> Outcome:  # noqa: ARG002 - the port's signature
         """Nobody knows what would have come."""
@@ -58,14 +58,21 @@ class StructuredOutput:
     async def _check(self, target: Target, one: Asked) -> Finding | None:
         said = await self._work.chat(target, one.body, stream=one.stream)
         case, text = one.case, said.content or ""
-        fault = broken(case.form, case.constraint, text) if text else "200 without content"
+        fault = broken(case.form, case.constraint, text) if text else _nothing(said)
         if fault is None:
             self._work.right(one, said)
             return None
         if self._work.cut(one, said) and (not text or hopeless(case.form, case.constraint, text) is None):
             return Finding(f"was cut after {said.completion_tokens} tokens", said.exchange, sure=False)
         facts: dict[str, object] = {"form": case.form, "stream": one.stream, "finish": said.finish}
-        return Finding(f"{one.name}: {fault}", said.exchange, evidence=facts)
+        # A constraint is the engine's promise, whatever the model knows; but it begins with the words, and a model that
+        # never ends its thoughts says none.
+        return Finding(f"{one.name}: {fault}", said.exchange, proves=bool(text or not said.reasoning), evidence=facts)
+
+
+def _nothing(said: Answered) -> str:
+    thoughts = len(said.reasoning or "")
+    return f"nothing came but {thoughts} characters of thought" if thoughts else "200 without content"
 
 
 def _constraint(case: StructuredCase) -> dict[str, object]:
