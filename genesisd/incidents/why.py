@@ -79,8 +79,9 @@ def _done(incident: Incident) -> list[str]:
         found.append(f"It was restarted {_times(len(restarts))}")
     for what in ("rollback", "bisection", "quarantine", "hold"):
         texts = [one.text for one in incident.happenings if one.what == what and one.text != incident.text]
-        if texts:
-            found.append(_capital(_quoted(texts[-1])))
+        told = _capital(_quoted(texts[-1])) if texts else ""
+        if told and told not in found:  # the search and the quarantine that it ends in say the same
+            found.append(told)
     return found
 
 
