@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import pytest
 
+from genesisd.probes.held_up import HeldUp
 from genesisd.probes.kinds import keep_alive
 from genesisd.probes.model import Verdict
 from genesisd.probes.spec import KeepAliveProbe
@@ -156,3 +158,29 @@ async def test_a_busy_server_is_unknown():
     async with judging(honest, KeepAliveProbe()) as judged:
         honest.refuse = lambda asked: (503, "later") if asked.on_connection > 1 else None
         assert (await judged.probe.ask(judged.target, 0.0)).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [("closes-what-it-promised-to-keep", Verdict.UNKNOWN), ("answer-to-the-request-before", Verdict.FAILURE)],
+)
+async def test_a_server_that_closes_while_genesisd_stands_still_may(change, verdict, monkeypatch):
+    """Servers close what was idle for some seconds; an answer that came wrong is wrong all the same."""
+    held = HeldUp(longest=3.0)
+    monkeypatch.setattr(keep_alive, "HeldUp", lambda: held)
+    honest = Honest()
+    async with judging(honest, KeepAliveProbe()) as judged:
+        vars(honest).update(WRONG[change])
+        outcome = await judged.probe.ask(judged.target, 0.0)
+        assert outcome.verdict is verdict
+        assert ("stood still for 3.0 s" in outcome.summary) is (verdict is Verdict.UNKNOWN)
+
+
+async def test_standing_still_is_measured():
+    """A block of the loop shows, also one that lasts until the end of what is watched; its absence does too."""
+    async with HeldUp() as held:
+        time.sleep(0.3)
+    assert held.longest >= 0.2
+    async with HeldUp(clock=lambda: 5.0) as calm:
+        pass
+    assert calm.longest == 0.0

@@ -18,7 +18,8 @@ from genesisd.probes.answered import Answered, Reading
 from genesisd.probes.asking import Asking, NoAnswerError, Trouble, whole
 from genesisd.probes.casebook import AnswerCase
 from genesisd.probes.golden import Reply, difference
-from genesisd.probes.kept import KeptConnection, KeptError, Received
+from genesisd.probes.held_up import HeldUp
+from genesisd.probes.kept import ClosedError, KeptConnection, KeptError, Received
 from genesisd.probes.model import Exchange, Outcome, failure, skipped, success, unknown
 from genesisd.probes.ports import Target
 from genesisd.probes.replies import plain, reply_of
@@ -28,6 +29,8 @@ _PATIENCE = 10.0
 """A kept connection may take so many times what a fresh one took, and at least so many seconds."""
 _ROUND = ((0, False), (1, False), (0, True), (1, False), (0, False))
 """Which question, and whether it is streamed: no two alike in a row, so that an answer to the one before shows."""
+_HELD = 1.0
+"""Seconds that this side may stand still: servers close what was idle for a few, and may."""
 _ANSWERS = 8
 """Different answers to one question that are remembered."""
 _HINDERED = frozenset({Trouble.BUSY, Trouble.DENIED})
@@ -39,6 +42,8 @@ class _Fault:
     exchange: Exchange
     waited: float = 0.0
     """Seconds in which no answer came; 0.0 where one did."""
+    silent: bool = False
+    """Nothing came: the connection had been closed, or the time was over."""
 
 
 class KeepAlive:
@@ -56,9 +61,14 @@ class KeepAlive:
         if not cases:
             return skipped("the casebook has no short questions (golden) to ask")
         try:
-            return self._asking.outcome(await self._compare(target, cases))
+            async with HeldUp() as held:
+                outcome = await self._compare(target, cases)
         except NoAnswerError as problem:
             return self._asking.could_not(problem)
+        if outcome.evidence.get("silent") and held.longest > _HELD:
+            text = f"genesisd itself stood still for {held.longest:.1f} s, which proves nothing: {outcome.summary}"
+            outcome = unknown(text[:300])
+        return self._asking.outcome(outcome)
 
     async def late(self, target: Target, now: float) -> Outcome:  # noqa: ARG002 - the port's signature
         """Nothing is known."""
@@ -81,7 +91,7 @@ class KeepAlive:
             return unknown("fresh connections are not answered the same each time: nothing to compare with")
         if again.waited and again.waited < _PATIENCE * self._slowest:
             return unknown(f"fresh connections wait {self._slowest:.1f} s as well: the server is busy")
-        outcome = failure(f"on a kept connection, twice: {again.text}"[:300])
+        outcome = failure(f"on a kept connection, twice: {again.text}"[:300], silent=again.silent)
         return self._asking.outcome(outcome, again.exchange)
 
     async def _ask_afresh(self, target: Target, cases: Sequence[AnswerCase]) -> bool:
@@ -117,16 +127,16 @@ class KeepAlive:
     async def _one(
         self, target: Target, connection: KeptConnection, case: AnswerCase, sent: dict[str, object]
     ) -> tuple[_Fault | None, bool]:
-        received, problem, waited, begun = Received(), "", 0.0, time.monotonic()
+        received, problem, waited, silent, begun = Received(), "", 0.0, False, time.monotonic()
         reading = Reading()
         try:
             async with asyncio.timeout(max(_PATIENCE, _PATIENCE * self._slowest)):
                 received = await connection.post(case.path, sent)
             _read(received, reading, stream=sent.get("stream") is True)
         except KeptError as error:
-            problem = str(error)
+            problem, silent = str(error), isinstance(error, ClosedError)
         except TimeoutError:
-            waited = time.monotonic() - begun
+            waited, silent = time.monotonic() - begun, True
             problem = f"no answer within {waited:.0f} s; a fresh one took {self._slowest:.1f} s"
         finally:
             exchange = Exchange(
@@ -135,7 +145,7 @@ class KeepAlive:
             )  # fmt: skip
             self._asking.keep(target, exchange)
         if problem:
-            return _Fault(f"{case.id} as request {connection.asked}: {problem}", exchange, waited), True
+            return _Fault(f"{case.id} as request {connection.asked}: {problem}", exchange, waited, silent), True
         answered = reading.answered(exchange, received.status, stream=sent.get("stream") is True)
         text = self._unlike(target, case, answered)
         return (_Fault(f"{case.id} as request {connection.asked}: {text}", exchange) if text else None), received.kept
