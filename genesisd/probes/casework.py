@@ -19,6 +19,8 @@ from genesisd.probes.turns import Turns
 Item = TypeVar("Item")
 _SENTENCE = 220
 """Characters of a summary; the exchange has the rest."""
+_BEYOND = "(never answered right here, so perhaps beyond the model) "
+"""Before what it is said of, once: a summary is cut at its end."""
 _ENOUGH = 4
 """Times the tokens that sufficed before: an answer that is cut only then is not a long thought but a wrong answer."""
 
@@ -81,7 +83,7 @@ class Casework(Generic[Item]):
             elif finding.proves or known.counts(self.kind, self.name(item)):
                 return self._wrong(item, finding)
             else:
-                open_.append(f"{finding.text} (never right here so far: the question may be beyond the model)")
+                open_.append(f"{_BEYOND if not any(_BEYOND in one for one in open_) else ''}{finding.text}")
         return self._sum(items, len(picked), open_, lacking)
 
     async def chat(self, target: Target, body: Mapping[str, object], *, stream: bool = False) -> Answered:

@@ -9,6 +9,7 @@ import pytest
 
 from genesisd.probes.casebook import Casebook, Needle
 from genesisd.probes.http_client import open_session
+from genesisd.probes.judging.haystack import ROOM
 from genesisd.probes.kinds.needle import NeedleLadder
 from genesisd.probes.model import Outcome, Verdict
 from genesisd.probes.ports import Abilities
@@ -146,7 +147,8 @@ async def test_steps_end_where_the_context_does(session: aiohttp.ClientSession) 
         short = one.target(casebook=BOOK, abilities=Abilities(max_model_len=800))
         outcome = await NeedleLadder(NeedleProbe(steps=STEPS), session).ask(short, 0.0)
     assert outcome.verdict is Verdict.SKIPPED
-    assert outcome.summary == "the context of 800 tokens is shorter than the first step, 500"
+    told = f"the context of 800 tokens has no room for the first step, 500 and {ROOM} for its frame and the answer"
+    assert outcome.summary == told
 
 
 async def test_the_ladder_is_climbed_in_parts_within_the_budget(session: aiohttp.ClientSession) -> None:

@@ -16,7 +16,7 @@ from genesisd.probes.asking import NoAnswerError
 from genesisd.probes.casebook import Needle
 from genesisd.probes.casework import Casework, Finding
 from genesisd.probes.judging.cutting import was_cut
-from genesisd.probes.judging.haystack import ANSWER, GUESS, Haystack, believable, fitting
+from genesisd.probes.judging.haystack import ANSWER, GUESS, ROOM, Haystack, believable, fitting
 from genesisd.probes.model import Outcome, skipped
 from genesisd.probes.ports import Target
 from genesisd.probes.spec import NeedleProbe
@@ -40,7 +40,8 @@ class NeedleLadder:
             return skipped("the casebook has no text to find anything in")
         steps = fitting(self._spec.steps, longest)
         if not steps:
-            return skipped(f"the context of {longest} tokens is shorter than the first step, {min(self._spec.steps)}")
+            first = f"{min(self._spec.steps)} and {ROOM} for its frame and the answer"
+            return skipped(f"the context of {longest} tokens has no room for the first step, {first}")
         return await self._work.work(steps, lambda step: self._climb(target, needle, step), target.known)
 
     async def late(self, target: Target, now: float) -> Outcome:  # noqa: ARG002 - the port's signature
