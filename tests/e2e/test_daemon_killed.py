@@ -12,6 +12,8 @@ import signal
 import time
 from collections import Counter
 
+import pytest
+
 from genesisd.control.client import ControlError
 from tests.helpers.box import FAKE, Box, alive
 
@@ -36,6 +38,7 @@ def act(one: Box, dice: random.Random) -> str:
     return choice
 
 
+@pytest.mark.timeout(900)
 def test_a_hundred_deaths_of_the_daemon(box):
     """After each: at most one leader, the right one, and the worker where it was wanted."""
     bystander = "w2"
