@@ -63,11 +63,23 @@ def to_json(golden: Golden) -> str:
     return json.dumps({"version": VERSION, **dataclasses.asdict(golden)}, ensure_ascii=False, sort_keys=True, indent=1)
 
 
+def written(golden: Golden) -> bytes:
+    """The same, for a file; raises GoldenError where the next daemon could not read it: half a character, NaN."""
+    try:
+        content = to_json(golden).encode()
+        from_json(content)
+    except (GoldenError, UnicodeEncodeError) as error:
+        raise GoldenError(
+            f"its answers cannot be kept: {error}", hint="what is no text or number is no answer"
+        ) from error
+    return content
+
+
 def from_json(text: str | bytes) -> Golden:
     """The recording in ``text``. Raises GoldenError where it is not one, or one of another version."""
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise GoldenError(f"not a recording: {error}", hint="record it anew") from error
     version = document.get("version") if isinstance(document, dict) else None
     if version != VERSION:

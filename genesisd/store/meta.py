@@ -23,11 +23,14 @@ class Meta:
         self._writer = writer
 
     async def get(self, key: str, default: Any = None) -> Any:
-        """The value, or ``default`` where there is none."""
+        """The value, or ``default`` where there is none, or none that can be read: a daemon must start all the same."""
         found = await self._writer.ask(
             lambda connection: connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         )
-        return default if found is None else json.loads(found[0])
+        try:
+            return default if found is None else json.loads(found[0])
+        except (ValueError, TypeError, RecursionError):
+            return default
 
     async def set(self, key: str, value: Any) -> None:
         """Keep it; None removes the key."""

@@ -13,11 +13,12 @@ import aiohttp
 from genesisd.attest.model import State
 from genesisd.clock import Clock
 from genesisd.control.correctness_views import GoldenView
-from genesisd.errors import ConflictError, GenesisError
+from genesisd.errors import ConflictError, GenesisError, UnavailableError
 from genesisd.judge.ladder import reaches
 from genesisd.judge.model import Step
 from genesisd.probes.asking import NoAnswerError
 from genesisd.probes.golden import Golden, compare
+from genesisd.probes.golden_json import GoldenError, written
 from genesisd.probes.model import Outcome, Verdict
 from genesisd.probes.ports import Target
 from genesisd.probes.recording import record
@@ -75,7 +76,11 @@ class GoldenService:
             mine = explained(mine, plain, explain, in_build(start))
         path = self.goldens.path(subject)
         if not dry_run:
-            path = await asyncio.to_thread(self._keep, mine, plain)
+            try:
+                path = await asyncio.to_thread(self._keep, mine, plain)
+            except OSError as error:
+                hint = f"make room in, or let the daemon write to, {path.parent}"
+                raise UnavailableError(f"the recording cannot be kept: {error}", hint=hint, worker=worker) from error
             self.sink.emit("golden_recorded", worker, incarnation=life.incarnation, build=mine.build, path=str(path))
         return GoldenView(
             worker, mine.model, mine.pin, mine.build, str(path), len(mine.replies), mine.reference, mine.differs,
@@ -113,7 +118,7 @@ class GoldenService:
     async def _recorded(self, target: Target, spec: WorkerSpec, subject: Subject) -> Golden:
         weights = await asyncio.to_thread(self._weights, spec)
         try:
-            return await record(
+            golden = await record(
                 target,
                 target.casebook,
                 self.session,
@@ -123,9 +128,13 @@ class GoldenService:
                 weights=weights,
                 recorded=self.clock.wall(),
             )
+            written(golden)
+        except GoldenError as problem:
+            raise ConflictError(problem.message, hint=problem.hint, worker=target.worker) from problem
         except NoAnswerError as problem:
             hint = "record when it is not busy"
             raise ConflictError(f"a question was not answered: {problem}", hint=hint, worker=target.worker) from problem
+        return golden
 
     async def _reference(self, worker: str, spec: WorkerSpec, start: Start, subject: Subject, mine: Golden) -> Golden:
         """The plain pin's recording of the same questions; made on a scratch worker where there is none."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from genesisd.errors import GenesisError
 from genesisd.pins.atomic import sync_folder, write_bytes
 from genesisd.probes.golden import Golden
-from genesisd.probes.golden_json import from_json, to_json
+from genesisd.probes.golden_json import from_json, written
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.starts import Start
 
@@ -82,11 +82,14 @@ class Goldens:
         return replace(plain, replies={name: reply for name, reply in plain.replies.items() if name not in differs})
 
     def keep(self, golden: Golden) -> Path:
-        """Keep one, in the place of an earlier one of the same build; returns its file. Blocks. Raises OSError."""
+        """Keep one, in the place of an earlier one of the same build; returns its file. Blocks.
+
+        Raises OSError, and GoldenError for answers that cannot be kept.
+        """
         subject = Subject(golden.model, golden.pin, golden.build)
         path = self.path(subject)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, to_json(golden).encode(), mode=0o640)
+        write_bytes(path, written(golden), mode=0o640)
         sync_folder(path.parent)
         self._held[subject] = golden
         return path

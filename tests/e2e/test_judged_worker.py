@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from genesisd.control.client import ControlError
 from genesisd.demo.locate import CASEBOOK
 from tests.helpers.box import FAKE, Box, until
 
@@ -163,3 +166,30 @@ def test_orders_end_what_the_judge_began(judged: Judged) -> None:
         judged.box.ask("order", "reset", "w")
         judged.box.wait("w", "ready", seconds=60)
     assert judged.events("judge_hold") == []
+
+
+def test_what_the_store_holds_of_another_time_keeps_no_daemon_from_starting(judged: Judged) -> None:
+    """Rows that are no JSON count as absent; a card whose holder is gone is free again; a stray golden is told of."""
+    judged.box.kill()
+    lost = [{"what": "card", "name": "0", "worker": "w2", "pin": "", "text": "stuck", "at": 1.0}]
+    with closing(sqlite3.connect(judged.box.state / "genesisd.db")) as store, store:
+        rows = [(f"{key}w", "{no json") for key in ("judge/", "bisect/", "known-right/", "patches/proven/", "launch/")]
+        rows.append(("quarantine", json.dumps(lost)))
+        store.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", rows)
+    folder = judged.box.state / "goldens" / "tiny"
+    folder.mkdir(parents=True)
+    (folder / "stray.json").write_text("[" * 100_000)
+    (folder / "folder.json").mkdir()
+    judged.box.start()
+    until(lambda: judged.box.ask("quarantine") == [], 20)
+    assert judged.box.wait("w", "ready")["incarnation"] == 1
+    told = [one["fields"] for one in judged.box.ask("events", 0.0, follow=False, worker=None)]
+    assert sum(one.get("effect") == "golden" for one in told) == 2
+
+
+def test_a_recording_for_which_there_is_no_room_is_refused_in_words(judged: Judged) -> None:
+    """A file lies where the folder should be: nothing is half written, and the worker serves on."""
+    (judged.box.state / "goldens").write_text("in the way")
+    with pytest.raises(ControlError, match="the recording cannot be kept"):
+        judged.box.ask("record_golden", "w", {}, dry_run=False, timeout=60)
+    assert judged.box.worker("w")["phase"] == "ready"

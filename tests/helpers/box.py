@@ -45,6 +45,7 @@ class Box:
 
     def __init__(self, folder: Path, workers: Mapping[str, Any], daemon: Mapping[str, Any] | None = None) -> None:
         self.folder = folder
+        self.module = "genesisd"
         self.state = folder / "s"
         self.socket = self.state / "run" / "control.sock"
         self.file = folder / "genesisd.yaml"
@@ -73,7 +74,7 @@ class Box:
         """Start a daemon; with ``wait``, until it takes orders."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "genesisd", "--config", str(self.file), *flags],
+                [sys.executable, "-m", self.module, "--config", str(self.file), *flags],
                 cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         if wait:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from genesisd.probes.golden import TIE, Drift, Golden, Reply, compare, difference, differences, distance
-from genesisd.probes.golden_json import GoldenError, from_json, to_json
+from genesisd.probes.golden_json import GoldenError, from_json, to_json, written
 from genesisd.probes.recording import FLOOR, MARGIN, calibrated
 
 REPLY = Reply("a b c", None, (), "stop", (1, 2, 3), (5.0, 0.1, 5.0))
@@ -113,6 +113,17 @@ def test_a_recording_comes_back_as_it_was():
     assert from_json(to_json(plain).encode()) == plain
 
 
+@pytest.mark.parametrize("content", ["half \ud83d", "\udc80"])
+def test_what_could_not_be_read_again_is_not_written(content):
+    """A worker that answers half a character, or NaN, is not recorded."""
+    reply = replace(GOLDEN.replies["one"], content=content)
+    with pytest.raises(GoldenError, match="its answers cannot be kept"):
+        written(replace(GOLDEN, replies={"one": reply}))
+    with pytest.raises(GoldenError, match="its answers cannot be kept"):
+        written(replace(GOLDEN, drift=replace(GOLDEN.drift, logprobs=(float("nan"),))))
+    assert from_json(written(GOLDEN)) == GOLDEN
+
+
 def spoilt(change):
     document = json.loads(to_json(GOLDEN))
     change(document)
@@ -128,6 +139,7 @@ FOREIGN = {
     "text-for-number": spoilt(lambda d: d.update(recorded="9")),
     "not-a-number": spoilt(lambda d: d["drift"].update(logprobs=[float("nan")])),
     "no-bound": spoilt(lambda d: d["drift"].update(bound=0)),
+    "endless": "[" * 100_000,
     "reply-of-another-shape": spoilt(lambda d: d["replies"].update(two={"content": 1})),
 }
 

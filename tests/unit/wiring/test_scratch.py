@@ -138,3 +138,12 @@ async def test_an_experiment_instead_of_a_worker_waits_until_that_is_down(box, m
         assert box.supervisor.seen == {}
         del box.supervisor.actors["scratch-0"]
         assert (await task).startswith("scratch-")
+
+
+async def test_one_that_somebody_stops_while_it_starts_is_not_waited_for(box):
+    """It would be until its whole time for a start is over."""
+    box.supervisor.becomes = Phase.STOPPED
+    async with asyncio.timeout(SECONDS):
+        with pytest.raises(ScratchError, match="somebody stopped it: it would not"):
+            await box.scratch.run("w", "new", (), "an experiment", None)
+    assert set(box.supervisor.actors) == {"w"}
