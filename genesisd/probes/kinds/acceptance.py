@@ -21,6 +21,8 @@ _COUNTERS = {
     "accepted": b"vllm:spec_decode_num_accepted_tokens_total",
     "drafts": b"vllm:spec_decode_num_drafts_total",
 }
+_LOOKED_UP = frozenset({"ngram", "ngram_gpu", "suffix"})
+"""Methods without a drafter that could break: the default floor is one for heads that were trained."""
 _TOKENS_EACH = 4
 """Tokens of a draft where the engine does not count drafts."""
 _SIGMAS = 2.6
@@ -38,10 +40,13 @@ class Acceptance:
         """Read the counters, and weigh what came since the window began."""
         if target.abilities.speculative == "":
             return skipped("it does not speculate")
-        text = await page(self._session, target)
-        if isinstance(text, Outcome):
-            return text
-        found = {key: value for key, name in _COUNTERS.items() if (value := metrics.total(text, name)) is not None}
+        if target.abilities.speculative in _LOOKED_UP and "floor" not in self._spec.model_fields_set:
+            text = f"what {target.abilities.speculative} drafts is copied from the text, whose matter the share is"
+            return skipped(f"{text}: set a floor to hold it to one")
+        answered = await page(self._session, target)
+        if isinstance(answered, Outcome):
+            return answered
+        found = {key: value for key, name in _COUNTERS.items() if (value := metrics.total(answered, name)) is not None}
         if not {"tokens", "accepted"} <= found.keys():
             return self._uncounted(target)
         self._window.add(now, found)

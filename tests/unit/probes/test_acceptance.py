@@ -140,3 +140,21 @@ async def test_a_server_that_does_not_answer_is_unknown() -> None:
     probe = Acceptance(SPEC, Wire())  # type: ignore[arg-type]
     assert (await probe.ask(target(), 0.0)).verdict is Verdict.UNKNOWN
     assert (await probe.late(target(), 0.0)).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("spec", "method", "verdict"),
+    [
+        (AcceptanceProbe(), "ngram", Verdict.SKIPPED),
+        (AcceptanceProbe(), "suffix", Verdict.SKIPPED),
+        (AcceptanceProbe(floor=0.55), "ngram", Verdict.FAILURE),
+        (AcceptanceProbe(), "eagle3", Verdict.FAILURE),
+    ],
+)
+async def test_drafts_that_are_copied_from_the_text_have_no_floor_unless_one_is_set(
+    spec: AcceptanceProbe, method: str, verdict: Verdict
+) -> None:
+    """Prompts without repetitions make most of them useless, and nothing is broken."""
+    outcome = await last([page(one) for one in steady(0.2)], spec, speculative=method)
+    assert outcome.verdict is verdict
+    assert ("set a floor" in outcome.summary) is (verdict is Verdict.SKIPPED)
