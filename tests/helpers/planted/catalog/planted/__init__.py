@@ -1,0 +1,1 @@
+"""Patches that are wrong on purpose."""
