@@ -1,9 +1,11 @@
 """Measure genesisd beside its peers and write it down.
 
     python -m benchmarks [--only respawn idle] [--rounds 8] [--json] [--write docs/benchmarks.md]
+    python -m benchmarks detection [--rounds 5] [--write docs/detection.md]
+    python -m benchmarks probe_cost [--rounds 8] [--write docs/probe-cost.md]
 
-Without --write the figures go to the terminal. Exits with 10 when a target is missed, with 1 when a
-benchmark could not be run to its end.
+Without --write the figures go to the terminal. Those that take long are measured only where they are named. Exits
+with 10 when a target is missed, with 1 when a benchmark could not be run to its end.
 """
 
 from __future__ import annotations
@@ -21,7 +23,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import genesisd
-from benchmarks import attest_cost, builds, conversation, figures, footprint, front_cost, preflight, supervision
+from benchmarks import (
+    attest_cost,
+    builds,
+    conversation,
+    detection,
+    detection_page,
+    figures,
+    footprint,
+    front_cost,
+    preflight,
+    probe_cost,
+    supervision,
+)  # fmt: skip
 from benchmarks.figures import Figures
 
 BENCHMARKS: dict[str, Callable[[int], Figures]] = {
@@ -37,7 +51,12 @@ BENCHMARKS: dict[str, Callable[[int], Figures]] = {
     "patched": builds.patched,
     "preflight": preflight.preflight,
     "attested": attest_cost.attested,
+    "probe_cost": probe_cost.probe_cost,
 }
+LONG = ("probe_cost",)
+"""Ten minutes and more, on a machine that does nothing else."""
+DETECTION = "detection"
+"""Not a comparison, so a table of its own."""
 MISSED = 10
 
 
@@ -63,15 +82,22 @@ def versions() -> str:
     return ", ".join(found)
 
 
-def page(found: dict[str, Figures], again: str, began: float) -> str:
-    """The whole document."""
-    told = [
-        "# Benchmarks\n",
+def head(title: str, again: str, began: float) -> list[str]:
+    """How a page came about."""
+    return [
+        f"# {title}\n",
         "Written by the command below; do not edit by hand.\n",
         f"- command: `{again}`",
         f"- date: {time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime(began))}, took {time.time() - began:.0f} s",
         f"- machine: {machine()}",
         f"- versions: {versions()}\n",
+    ]
+
+
+def page(found: dict[str, Figures], again: str, began: float) -> str:
+    """The whole document."""
+    told = [
+        *head("Benchmarks", again, began),
         "Contestants run at the same time and take turns in ABBA order; those that one can only do once (a stop) follow",
         "each other. A cell gives the statistics that its row names, then how many times genesisd's median it is; n is",
         "genesisd's number of samples. Children are C programs that tell the monotonic time of their own start, so no",
@@ -84,18 +110,40 @@ def page(found: dict[str, Figures], again: str, began: float) -> str:
     return "\n".join(told)
 
 
+def command() -> str:
+    """How to do it again."""
+    return shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
+
+
+def noticed(asked: argparse.Namespace, began: float) -> int:
+    """The table of detection."""
+    rows = detection.measure(asked.rounds, real=not asked.no_real)
+    text = "\n".join([*head("What is noticed, and when", command(), began), detection_page.text(rows)])
+    print(json.dumps({"schema": 1, "at": began, "rows": detection_page.told(rows)}) if asked.json else text)
+    if asked.write:
+        asked.write.write_text(text)
+    return MISSED if any(detection_page.met(row) is False for row in rows) else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), default=list(BENCHMARKS), metavar="NAME")
+    parser.add_argument("name", nargs="?", choices=[*BENCHMARKS, DETECTION], help="measure this one alone")
+    usual = [name for name in BENCHMARKS if name not in LONG]
+    parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), default=usual, metavar="NAME")
     parser.add_argument("--list", action="store_true", help="name the benchmarks and end")
     parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--no-real", action="store_true", help="leave the real engine out of the table of detection")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--write", type=Path, help="a Markdown file")
     asked = parser.parse_args()
     if asked.list:
         print("\n".join(f"{name:<12} {(one.__doc__ or '').strip()}" for name, one in BENCHMARKS.items()))
+        print(f"{DETECTION:<12} {(detection.__doc__ or '').strip()}")
         return 0
     began = time.time()
+    if asked.name == DETECTION:
+        return noticed(asked, began)
+    asked.only = [asked.name] if asked.name else asked.only
     failed = False
     found: dict[str, Figures] = {}
     for name in asked.only:
@@ -111,7 +159,7 @@ def main() -> int:
         told = {"schema": 1, "machine": machine(), "versions": versions(), "at": began}
         print(json.dumps(told | {"figures": [figure.to_json() for figure in every]}))
     if asked.write:
-        asked.write.write_text(page(found, shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]), began))
+        asked.write.write_text(page(found, command(), began))
     if failed:
         return 1
     return MISSED if any("**no**" in figure.verdict() for figure in every) else 0

@@ -1,0 +1,152 @@
+"""What correctness probes take from users of a real vLLM that is busy all the time."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+import os
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from statistics import mean, stdev
+from typing import Self
+
+from benchmarks.detection_real import built
+from benchmarks.figures import Figure, Figures, Target
+from benchmarks.rig import there_and_back
+from genesisd.demo.locate import CASEBOOK
+from tests.real.supervised import Rig, example, real_box
+
+CLIENTS = 4
+BLOCK = float(os.environ.get("GENESISD_BLOCK", "40"))
+"""Seconds of one turn with probes, or without."""
+SETTLE = 2.0
+"""Seconds after a turn began that are not counted."""
+QUESTIONS = ("Hello!", "Who are you?", "What is the capital of Peru?", "Write the lamp song.", "What colour is coal?")
+WITH, WITHOUT = "with", "without"
+T95 = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.75)
+"""Student's t that chance stays below in 95 of 100, by degrees of freedom from 1 on; 1.75 is close enough beyond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One answer to a user, on the monotonic clock."""
+
+    began: float
+    ended: float
+    tokens: int
+
+    def within(self, begin: float, end: float) -> float:
+        """How many of its tokens count for a span: as if they came evenly."""
+        inside = min(end, self.ended) - max(begin, self.began)
+        return self.tokens * max(0.0, inside) / (self.ended - self.began)
+
+
+class Clients:
+    """Users on kept connections, each of whom asks again as soon as it was answered."""
+
+    def __init__(self, address: str, count: int = CLIENTS) -> None:
+        self.served: list[Served] = []
+        self.faults: list[str] = []
+        self._address, self._over = address, threading.Event()
+        self._threads = [threading.Thread(target=self._ask, args=(n,), daemon=True) for n in range(count)]
+
+    def __enter__(self) -> Self:
+        for one in self._threads:
+            one.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for one in self._threads:
+            one.join(120)
+
+    def _ask(self, turn: int) -> None:
+        line = http.client.HTTPConnection(self._address, timeout=120)
+        while not self._over.is_set():
+            turn += 1
+            message = {"role": "user", "content": QUESTIONS[turn % len(QUESTIONS)]}
+            body = {"model": "tiny", "messages": [message], "max_tokens": 64, "ignore_eos": True, "temperature": 0.7}
+            began, content = time.monotonic(), b""
+            try:
+                line.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
+                answer = line.getresponse()
+                content = answer.read()
+                tokens = json.loads(content)["usage"]["total_tokens"]  # a refusal has none
+                self.served.append(Served(began, time.monotonic(), tokens))
+            except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
+                self.faults.append(f"{error!r} {content[:200]!r}")
+                line.close()
+                self._over.wait(0.5)
+        line.close()
+
+
+def probe_cost(rounds: int) -> Figures:
+    """A real vLLM on the CPU with the demonstration's model, four users who never pause, and every probe at its
+    defaults, in turns with the correctness stage and without it (ABBA). A turn with it begins as a new daemon does,
+    so that every kind wants to be asked."""
+    if not built():
+        return []
+    taken, tokens, users = {WITH: [], WITHOUT: []}, 0, 0.0
+    spec = example()
+    del spec["patches"]
+    spec["env"] = {name: value for name, value in spec["env"].items() if "_ENABLE_" not in name}
+    spec["probes"] = {"casebook": str(CASEBOOK)}
+    with real_box({"tiny": spec}) as box:
+        rig = Rig(box, "tiny")
+        rig.ready()
+        box.ask("record_golden", "tiny", {}, dry_run=False, timeout=300)
+        with Clients(spec["listen"]) as clients:
+            _turn(rig, WITHOUT, clients)  # whatever is used for the first time is compiled
+            for name in there_and_back(rounds, (WITH, WITHOUT)):
+                rate, probed, served = _turn(rig, name, clients)
+                taken[name].append(rate)
+                tokens, users = tokens + probed, users + (served if name == WITH else 0.0)
+                print(f"{name}: {rate:.1f} tokens/s, {probed} tokens of probes", file=sys.stderr, flush=True)
+        if clients.faults:
+            raise RuntimeError(f"{len(clients.faults)} requests of users failed: {clients.faults[:3]}")
+        if wrong := box.ask("incidents", "tiny", 10, open_only=False):
+            raise RuntimeError(f"a right worker has an incident: {wrong}")
+    return _figures(taken, tokens, users)
+
+
+def _turn(rig: Rig, name: str, clients: Clients) -> tuple[float, int, float]:
+    """Tokens a second that users were served, tokens of probes, and tokens of users, from the turn's beginning."""
+    probes = rig.box.settings["workers"]["tiny"]["probes"]
+    probes.pop("correctness", None)
+    if name == WITHOUT:
+        probes["correctness"] = []
+    rig.box.write()
+    rig.box.ask("reload")
+    began = time.monotonic()
+    time.sleep(SETTLE + BLOCK)
+    ended = time.monotonic()
+    asked = [one for one in rig.box.ask("probes", "tiny") if one["stage"] == "correctness"]
+    time.sleep(SETTLE)  # answers that had begun are counted by their share
+    served = list(clients.served)
+    rate = sum(one.within(began + SETTLE, ended) for one in served) / (ended - began - SETTLE)
+    return rate, sum(one["tokens"] for one in asked), sum(one.within(began, ended) for one in served)
+
+
+def _figures(taken: dict[str, list[float]], tokens: int, users: float) -> Figures:
+    share = Figure("tokens of probes, of those that users were served", "%", Target(1, "max"), digits=2)
+    share.add("genesisd", 100 * tokens / users)
+    lost = [math.log(without / with_) for with_, without in zip(taken[WITH], taken[WITHOUT], strict=True)]
+    each = Figure("throughput lost to probes, by pairs of turns", "%", shows=("p50", "min", "max"), digits=2)
+    each.add("genesisd", *(100 * -math.expm1(-one) for one in lost))
+    bound = Figure(f"the same, upper 95 % bound of the mean of {len(lost)} pairs", "%", Target(3, "max"), digits=2)
+    bound.add("genesisd", 100 * -math.expm1(-upper(lost)))
+    rate = Figure("what users were served", "tokens/s", shows=("p50", "min", "max"), digits=0)
+    rate.add("genesisd", *taken[WITH])
+    rate.add("without the correctness stage", *taken[WITHOUT])
+    return [share, each, bound, rate]
+
+
+def upper(values: list[float]) -> float:
+    """Upper 95 % bound of the mean (paired t, one-sided); infinite of fewer than two."""
+    if len(values) < 2:
+        return math.inf
+    quantile = T95[min(len(values) - 1, len(T95)) - 1]
+    return mean(values) + quantile * stdev(values) / math.sqrt(len(values))
