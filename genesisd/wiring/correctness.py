@@ -145,6 +145,9 @@ class Correctness:
             if not self._on.runner.members(worker):
                 self.cards_regained(worker)
         for worker in self._on.specs():
+            state = self._on.supervisor().actor(worker).state
+            if state.phase is Phase.READY:  # nothing changed for its actor; an order for it may be lost
+                self.desk.ready(worker, state.incarnation)
             if self.bisections.resume(worker):
                 self._end_left(worker)
             elif worker in self.desk.bisecting():

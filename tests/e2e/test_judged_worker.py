@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -193,3 +195,38 @@ def test_a_recording_for_which_there_is_no_room_is_refused_in_words(judged: Judg
     with pytest.raises(ControlError, match="the recording cannot be kept"):
         judged.box.ask("record_golden", "w", {}, dry_run=False, timeout=60)
     assert judged.box.worker("w")["phase"] == "ready"
+
+
+@pytest.mark.parametrize("order", ["Tell", "Restart", "Hold"])
+def test_a_daemon_that_dies_between_decision_and_order_loses_no_decision(
+    judged: Judged, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    """The next one goes on from the step that was kept, and takes none twice: an order that was lost was taken all the same."""
+    monkeypatch.setenv("GENESISD_TEST_DIES_BEFORE", order)
+    judged.box.kill()
+    judged.box.module = "tests.helpers.dying_judge"
+    judged.box.start()
+    judged.says(BAD)
+    assert judged.box.ended() == -signal.SIGKILL
+    judged.box.module = "genesisd"
+    judged.box.start()
+    found = judged.held()
+    assert (found["incarnation"], len(judged.events("judge_restart"))) == ((2, 1) if order == "Hold" else (1, 0))
+    assert len(judged.box.ask("incidents", "w", 20, open_only=False)) == 1
+    judged.says(GOOD)
+    judged.box.ask("order", "start", "w")
+    judged.box.wait("w", "ready")
+
+
+def test_a_client_that_hangs_up_ends_its_recording(judged: Judged) -> None:
+    """Nothing is recorded by halves, nor asked on and on; the next one is as good as the first."""
+    judged.says({"generate": "hang"})
+    with pytest.raises((ControlError, OSError)):
+        judged.box.ask("record_golden", "w", {}, dry_run=False, timeout=0.5)
+    judged.says(GOOD)
+    assert not list((judged.box.state / "goldens").glob("*/*"))
+    asks = [lambda: judged.box.ask("record_golden", "w", {}, dry_run=False, timeout=60)] * 2
+    with ThreadPoolExecutor(2) as pool:
+        one, two = (future.result() for future in [pool.submit(ask) for ask in asks])
+    assert one["golden"]["path"] == two["golden"]["path"]
+    assert len(list((judged.box.state / "goldens").glob("*/*"))) == 1
