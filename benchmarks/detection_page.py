@@ -32,7 +32,8 @@ NOTES = f"""\
 What is judged over a window cannot be told within a period, and says so by its window: `acceptance` and `latency` when
 enough of the last 10 minutes was bad, `creep` when growth is sure (from 10 minutes on; here {LEAK} times the limit).
 `tokenizer` is asked when a life begins, since a tokenizer is loaded but once. `engagement` needs patches that tell of
-their use; its scenarios are in the tests. Faults that only one case of many shows are found when its turn comes: `golden`
+their use; its scenarios are in the tests. `reasoning`, `degeneration`, `tool-calls` and `structured-output` see much of
+what `golden` sees; whoever asks first tells it. Faults that only one case of many shows are found when its turn comes: `golden`
 asks two or three of ten cases at a time, `tool-calls` a third of its cases or so. While users are served, an ask waits
 for a quiet moment for up to half a period more, and takes no more than its share of tokens. At default settings the
 longest way from a fault to its decision is a period, the recheck (2 s) and two asks.
