@@ -39,7 +39,7 @@ class Subject:
 def subject_of(worker: str, spec: WorkerSpec, start: Start | None) -> Subject | None:
     """What a life is, for recordings; None for a life with a pin of whose start nothing is known."""
     if spec.pin is None:
-        return Subject(spec.model or spec.served_model_name or worker, COMMAND, None)
+        return Subject(worker, COMMAND, None)  # what two commands serve under one name need not be the same
     return None if start is None else Subject(spec.model or worker, start.pin or spec.pin, start.build)
 
 

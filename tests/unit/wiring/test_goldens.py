@@ -84,7 +84,7 @@ def test_who_a_life_is():
     assert subject_of("w", spec, Start("cpu-1+aa", pin="cpu")) == BUILT
     assert subject_of("w", spec, Start(None, pin="old")) == Subject("m", "old", None)
     assert subject_of("w", spec, None) is None
-    own = WorkerSpec(command=("vllm",))
+    own = WorkerSpec(command=("vllm",), served_model_name="m")
     assert subject_of("w", own, None) == Subject("w", COMMAND, None)
 
 
