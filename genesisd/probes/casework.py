@@ -144,4 +144,5 @@ def fitted(body: Mapping[str, object], longest: int | None) -> Mapping[str, obje
 
 def sentence(text: str) -> str:
     """Cut to what people read in one glance."""
+    text = " ".join(text.split())  # what an answer broke into lines
     return text if len(text) <= _SENTENCE else f"{text[: _SENTENCE - 3]}..."

@@ -12,6 +12,7 @@ from genesisd.probes.asking import CHAT, Asking
 from genesisd.probes.http_client import open_session
 from genesisd.probes.kinds.degeneration import Degeneration
 from genesisd.probes.model import Exchange, Outcome, Verdict
+from genesisd.probes.ports import Abilities
 from genesisd.probes.spec import DegenerationProbe
 from tests.helpers.scripted import Said, Script, engine
 
@@ -219,3 +220,13 @@ async def test_a_flood_is_seen_in_the_part_that_was_kept(session: aiohttp.Client
     long = Said("!" * 9000, finish="length", tokens=9000, cuts=30)
     outcome = await asked(long, session, {})
     assert (outcome.verdict, "'!'" in outcome.summary) == (Verdict.FAILURE, True)
+
+
+@pytest.mark.parametrize(("method", "temperature"), [("", 0.7), (None, 0.7), ("ngram", 0)])
+async def test_a_worker_that_speculates_is_asked_greedily(
+    method: str | None, temperature: float, session: aiohttp.ClientSession
+) -> None:
+    """Some engines cannot draw at random from what was drafted, and end of it."""
+    async with engine(lambda _: Said(STORY)) as one:
+        await Degeneration(DegenerationProbe(), session).ask(one.target(abilities=Abilities(speculative=method)), 0.0)
+    assert [body["temperature"] for body in one.asked] == [temperature]

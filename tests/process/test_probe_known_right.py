@@ -151,3 +151,9 @@ async def test_a_model_that_is_lost_in_one_question_only_is_sound(session):
 async def test_what_is_broken_is_bad_whoever_asked(session, other: Said, own: Said, vouched: bool):
     """No control makes up for an answer that nothing but a fault can give."""
     assert (await seen_by_others(other, own, session, vouched=vouched)).verdict is Verdict.FAILURE
+
+
+async def test_what_is_told_stands_on_one_line(session):
+    """An answer may hold line breaks; what people read of it does not."""
+    broken = Said(calls=(("get_weather", '{"city":\n\n "Oslo"}'),), finish="tool_calls")
+    assert "\n" not in (await asked(lambda _: broken, session, Seen())).summary

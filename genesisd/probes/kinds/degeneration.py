@@ -23,6 +23,9 @@ from genesisd.probes.spec import DegenerationProbe
 
 _ENOUGH = 3
 """Answers since the last ask that make an own question needless."""
+_HOT = 0.7
+"""Temperature of the own question. A worker that speculates is asked greedily: vLLM 0.32's engine on a CPU ends at the
+first hot request beside n-gram drafts, and a probe must not be what ends a worker whose users never ask that."""
 _LONGEST = 160
 _PROMPT = "Tell a short story about a lighthouse keeper who finds a letter."
 _PROMPT_TOKENS = 40
@@ -99,7 +102,8 @@ class Degeneration:
         if (suspect := self._suspect) is not None:
             body = {key: value for key, value in suspect.request.items() if key not in _SET_ANEW}
             return await self._asking.ask(target, suspect.path, body, stream=suspect.request.get("stream") is True)
-        more = {"temperature": 0.7, "max_tokens": max(1, min(_LONGEST, self._spec.max_tokens - _PROMPT_TOKENS))}
+        hot = 0.0 if target.abilities.speculative else _HOT
+        more = {"temperature": hot, "max_tokens": max(1, min(_LONGEST, self._spec.max_tokens - _PROMPT_TOKENS))}
         try:
             message = {"role": "user", "content": _PROMPT}
             return await self._asking.chat(target, {"messages": [message], **more}, stream=True)
