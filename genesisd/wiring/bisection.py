@@ -7,7 +7,6 @@ goes into quarantine before the judge hears of it: the gate opens only for a sta
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,12 +19,13 @@ from genesisd.patches.model import Patch
 from genesisd.patches.spec import Role
 from genesisd.probes.ports import Target
 from genesisd.probes.spec import CorrectnessSpec
-from genesisd.store.meta import Meta, StoreReadError
+from genesisd.store.meta import Meta
 from genesisd.supervisor.model import Reason
 from genesisd.supervisor.ports import EventSink
 from genesisd.supervisor.spec import WorkerSpec, probes_of
 from genesisd.wiring.bisection_case import Case, case_of
 from genesisd.wiring.gates import Gate
+from genesisd.wiring.notes import Notes
 from genesisd.wiring.quarantine import Quarantine
 from genesisd.wiring.scratch import ScratchError
 from genesisd.wiring.trial_asks import Finding as Answered
@@ -61,24 +61,23 @@ class Bisections:
         self._run = run
         self._ask = ask
         self._quarantine = quarantine
-        self._meta = meta
+        self._notes = Notes(meta)
         self._sink = sink
         self._monotonic = monotonic
         self._ended = ended
         self._cases: dict[str, Case] = {}
         self._over: dict[str, Bisected] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._writes: set[asyncio.Task[None]] = set()
+        self._given_up: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
 
     async def load(self, worker: str) -> None:
         """Remember one that an earlier daemon had under way."""
-        with contextlib.suppress(StoreReadError):
-            case = case_of(await self._meta.get(KEY + worker))
-            if case is not None and case.ended is not None:
-                self._over[worker] = case.ended
-            elif case is not None:
-                self._cases[worker] = case
+        case = case_of(await self._notes.get(KEY + worker))
+        if case is not None and case.ended is not None:
+            self._over[worker] = case.ended
+        elif case is not None:
+            self._cases[worker] = case
 
     def resume(self, worker: str) -> bool:
         """Go on with what was loaded; False where there is nothing to go on with.
@@ -113,12 +112,10 @@ class Bisections:
         if self._cases.pop(worker, None) is not None:
             if (task := self._tasks.pop(worker, None)) is not None:
                 task.cancel()
-                self._writes.add(task)  # its scratch worker has still to go
-                task.add_done_callback(self._writes.discard)
+                self._given_up.add(task)  # its scratch worker has still to go
+                task.add_done_callback(self._given_up.discard)
             self._sink.emit("bisection_ended", worker, guilty=[], text="given up: an operator took over")
-            write = asyncio.create_task(self._keep(worker, None))
-            self._writes.add(write)
-            write.add_done_callback(self._writes.discard)
+            self._notes.put(KEY + worker, None)
 
     def gate(self) -> Gate:
         """Shut while the worker's patches are searched."""
@@ -137,7 +134,8 @@ class Bisections:
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, *self._writes, return_exceptions=True)
+        await asyncio.gather(*tasks, *self._given_up, return_exceptions=True)
+        await self._notes.close()
 
     def _start(self, worker: str) -> None:
         task = asyncio.create_task(self._search(worker), name=f"bisect {worker}")
@@ -199,8 +197,7 @@ class Bisections:
         self._ended(worker, event)
 
     async def _keep(self, worker: str, case: Case | None) -> None:
-        with contextlib.suppress(StoreReadError):  # the store tells of it; a lost note costs runs, nothing else
-            await self._meta.set(KEY + worker, None if case is None else case.to_json())
+        await self._notes.set(KEY + worker, None if case is None else case.to_json())
 
 
 def constraints(names: Sequence[str], catalog: Sequence[Patch]) -> Constraints:

@@ -37,11 +37,12 @@ from genesisd.judge.model import (
 )
 from genesisd.judge.policy import decide, next_at
 from genesisd.probes.spec import CorrectnessProbe
-from genesisd.store.meta import Meta, StoreReadError
+from genesisd.store.meta import Meta
 from genesisd.supervisor.model import Condemned, LivenessFailed, Reason
 from genesisd.supervisor.model import Event as WorkerEvent
 from genesisd.supervisor.ports import EventSink
 from genesisd.supervisor.spec import WorkerSpec, probes_of
+from genesisd.wiring.notes import Notes
 
 KEY = "judge/"
 WRONG = "wrong-output"
@@ -84,7 +85,7 @@ class JudgeDesk:
     ) -> None:
         self._specs = specs
         self._acts = acts
-        self._meta = meta
+        self._notes = Notes(meta)
         self._sink = sink
         self._clock = clock
         self._shown = shown
@@ -97,8 +98,8 @@ class JudgeDesk:
 
     async def load(self, worker: str) -> None:
         """Remember where an earlier daemon was with this worker."""
-        with contextlib.suppress(StoreReadError, ValueError, TypeError, KeyError, AttributeError):
-            kept = await self._meta.get(KEY + worker)
+        with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):  # another version's words
+            kept = await self._notes.get(KEY + worker)
             if kept is not None:
                 state = codec.from_json(kept["state"])
                 self._states[worker] = state if kept["boot"] == boot_id() else self._rebased(state, kept)
@@ -241,8 +242,7 @@ class JudgeDesk:
         if state is not None:
             moment = {"boot": boot_id(), "mono": self._clock.monotonic(), "wall": self._clock.wall()}
             kept = {"state": codec.to_json(state), **moment}
-        with contextlib.suppress(StoreReadError):  # the store tells of it; the worker is judged all the same
-            await self._meta.set(KEY + worker, kept)
+        await self._notes.set(KEY + worker, kept)
 
     def _carry_out(self, worker: str, order: Order) -> None:
         at = self._clock.monotonic()

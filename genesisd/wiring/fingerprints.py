@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping
 
 from genesisd.config.diff import LAUNCH, roles
-from genesisd.store.meta import Meta, StoreReadError
+from genesisd.store.meta import Meta
 from genesisd.supervisor.spec import WorkerSpec
+from genesisd.wiring.notes import Notes
 
 KEY = "launch/"
 
@@ -33,30 +33,18 @@ class Fingerprints:
     """Kept in the store; a store that does not answer costs this notice and nothing else."""
 
     def __init__(self, meta: Meta, specs: Callable[[], Mapping[str, WorkerSpec]]) -> None:
-        self._meta = meta
+        self._notes = Notes(meta)
         self._specs = specs
-        self._writes: set[asyncio.Task[None]] = set()
 
     def spawned(self, worker: str) -> None:
         """A new incarnation runs with the present spec."""
-        task = asyncio.create_task(self._keep(worker, fingerprint(self._specs()[worker])))
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
+        self._notes.put(KEY + worker, fingerprint(self._specs()[worker]))
 
     async def changed(self, worker: str) -> bool:
         """Whether the present spec would start it otherwise. False where nothing is known."""
-        try:
-            kept = await self._meta.get(KEY + worker)
-        except StoreReadError:
-            return False
+        kept = await self._notes.get(KEY + worker)
         return kept is not None and kept != fingerprint(self._specs()[worker])
-
-    async def _keep(self, worker: str, text: str) -> None:
-        try:
-            await self._meta.set(KEY + worker, text)
-        except StoreReadError:
-            return
 
     async def close(self) -> None:
         """Wait for what is being written."""
-        await asyncio.gather(*self._writes, return_exceptions=True)
+        await self._notes.close()

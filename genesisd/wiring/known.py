@@ -5,13 +5,12 @@ A question may be beyond a model, and a restart does not teach it. What was righ
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from dataclasses import dataclass
 
 from genesisd.probes.casebook import Casebook
 from genesisd.probes.ports import KnownRight, Vouched
-from genesisd.store.meta import Meta, StoreReadError
+from genesisd.store.meta import Meta
+from genesisd.wiring.notes import Notes
 
 KEY = "known-right/"
 
@@ -20,14 +19,14 @@ class KnownCases:
     """Answers from memory; what is new is written in the background."""
 
     def __init__(self, meta: Meta) -> None:
-        self._meta = meta
+        self._notes = Notes(meta)
         self._right: dict[str, set[str]] = {}
-        self._writes: set[asyncio.Task[None]] = set()
 
     async def load(self, worker: str) -> None:
         """Remember what an earlier daemon saw."""
-        with contextlib.suppress(StoreReadError, TypeError):
-            self._right[worker] = {str(one) for one in await self._meta.get(KEY + worker, [])}
+        kept = await self._notes.get(KEY + worker)
+        if isinstance(kept, list):
+            self._right[worker] = {str(one) for one in kept}
 
     def of(self, worker: str, casebook: Casebook) -> KnownRight:
         """For the probes of a life."""
@@ -42,25 +41,16 @@ class KnownCases:
         known = self._right.setdefault(worker, set())
         if case not in known:
             known.add(case)
-            self._write(worker, sorted(known))
+            self._notes.put(KEY + worker, sorted(known))
 
     def forget(self, worker: str) -> None:
         """It left the configuration, or serves another model."""
         if self._right.pop(worker, None) is not None:
-            self._write(worker, None)
-
-    def _write(self, worker: str, cases: list[str] | None) -> None:
-        task = asyncio.create_task(self._keep(worker, cases))
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
-
-    async def _keep(self, worker: str, cases: list[str] | None) -> None:
-        with contextlib.suppress(StoreReadError):  # the store tells of it; what is in memory counts
-            await self._meta.set(KEY + worker, cases)
+            self._notes.put(KEY + worker, None)
 
     async def close(self) -> None:
         """Wait for what is being written."""
-        await asyncio.gather(*self._writes, return_exceptions=True)
+        await self._notes.close()
 
 
 @dataclass(frozen=True, slots=True)

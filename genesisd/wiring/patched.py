@@ -7,14 +7,13 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from genesisd.errors import GenesisError, UnavailableError
 from genesisd.patches.catalog import catalog
 from genesisd.pins.build_manifest import Build
 from genesisd.pins.builds import find_build
 from genesisd.pins.layout import Cache
-from genesisd.store.meta import Meta, StoreReadError
+from genesisd.store.meta import Meta
 from genesisd.supervisor.model import Reason
 from genesisd.supervisor.ports import CardLedger, EventSink
 from genesisd.supervisor.spec import WorkerSpec
@@ -25,6 +24,7 @@ from genesisd.wiring.engines import PinEngines
 from genesisd.wiring.gates import Gate
 from genesisd.wiring.holds import Holds
 from genesisd.wiring.knowledge import Knowledge
+from genesisd.wiring.notes import Notes
 from genesisd.wiring.overrides import NoOverrides, Overrides
 from genesisd.wiring.selection import key_of, lacking, select, unpatchable
 from genesisd.wiring.starts import PatchNote, Start, from_json, in_build, lost, summary
@@ -61,11 +61,10 @@ class Patched:
         self._overrides = overrides or NoOverrides()
         self._specs = specs
         self._engines = engines
-        self._meta = meta
+        self._notes = Notes(meta)
         self._sink = sink
         self._knowledge = Knowledge(demo, engines.cache, cards)
         self._metrics = metrics
-        self._writes: set[asyncio.Task[None]] = set()
         self.builders = Builders(Told("build_step", "build_made", "build_failed", "build"), sink)
         self._holds = Holds()
         self._next: dict[str, Start] = {}
@@ -110,15 +109,15 @@ class Patched:
         self._holds.release(worker)
         choice = await self.choose(worker)
         if choice is None:
-            await self._keep(RUNNING + worker, None)
+            await self._notes.set(RUNNING + worker, None)
             return None
         if choice.key is not None and (choice.build is None or not self._hold(worker, choice.build)):
             raise UnavailableError(f"the build {choice.key} of {worker} is gone", hint="it is made again")
         notes = verdicts(choice)
-        good = from_json(await self._get(GOOD + worker))
+        good = from_json(await self._notes.get(GOOD + worker))
         name = choice.build.name if choice.build else None
         start = Start(name, notes, lost(good, notes), choice.selection.warnings, incarnation, choice.pin)
-        await self._keep(RUNNING + worker, start.to_json())
+        await self._notes.set(RUNNING + worker, start.to_json())
         self._next[worker] = start
         return choice
 
@@ -193,7 +192,7 @@ class Patched:
     async def load(self, workers: Iterable[str]) -> None:
         """Remember what an earlier daemon started, before its lives are adopted."""
         for worker in workers:
-            kept = from_json(await self._get(RUNNING + worker))
+            kept = from_json(await self._notes.get(RUNNING + worker))
             if kept is not None:
                 self._running[worker] = kept
 
@@ -216,7 +215,7 @@ class Patched:
         start = self.running(worker, incarnation)
         if start is not None and not start.lost and self._good.get(worker) != incarnation:
             self._good[worker] = incarnation
-            self._write(GOOD + worker, start.to_json())
+            self._notes.put(GOOD + worker, start.to_json())
 
     def adopted(self, worker: str, incarnation: int) -> None:
         """A life that an earlier daemon started goes on: its verdicts are shown again."""
@@ -230,7 +229,7 @@ class Patched:
         notes = {patch: PatchNote(note["verdict"], note["text"]) for patch, note in planned.items()}
         warning = "the store knew nothing of this start: its build is the one that its processes report for"
         start = self._running[worker] = Start(name, notes, (), (warning,), incarnation)
-        self._write(RUNNING + worker, start.to_json())
+        self._notes.put(RUNNING + worker, start.to_json())
         self.adopted(worker, incarnation)
         return start
 
@@ -239,8 +238,8 @@ class Patched:
         self._holds.release(worker)
         for kept in (self._running, self._good, self._next):
             kept.pop(worker, None)
-        self._write(RUNNING + worker, None)
-        self._write(GOOD + worker, None)
+        self._notes.put(RUNNING + worker, None)
+        self._notes.put(GOOD + worker, None)
 
     def running(self, worker: str, incarnation: int) -> Start | None:
         """What this incarnation was started with; None for a plain command, or where nothing is known."""
@@ -264,25 +263,8 @@ class Patched:
             self._builds[name] = found
         return self._builds[name]
 
-    async def _get(self, key: str) -> Any:
-        try:
-            return await self._meta.get(key)
-        except StoreReadError:
-            return None
-
-    def _write(self, key: str, value: Any) -> None:
-        task = asyncio.create_task(self._keep(key, value))
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
-
-    async def _keep(self, key: str, value: Any) -> None:
-        try:
-            await self._meta.set(key, value)
-        except StoreReadError:  # the store tells of it; supervision goes on
-            return
-
     async def close(self) -> None:
         """End the builds, let go of what is held, and wait for what is being written."""
         self._holds.close()
         await self.builders.close()
-        await asyncio.gather(*self._writes, return_exceptions=True)
+        await self._notes.close()

@@ -5,15 +5,15 @@ Kept in the store; lifted by a person, or for a card by the end of what held it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from genesisd.clock import Clock
 from genesisd.errors import NotFoundError
-from genesisd.store.meta import Meta, StoreReadError
+from genesisd.store.meta import Meta
 from genesisd.supervisor.model import Reason
 from genesisd.supervisor.ports import EventSink
+from genesisd.wiring.notes import Notes
 
 KEY = "quarantine"
 PATCH, CARD = "patch", "card"
@@ -44,18 +44,16 @@ class Quarantine:
     """Answers from memory; what changes is written in the background."""
 
     def __init__(self, meta: Meta, sink: EventSink, clock: Clock) -> None:
-        self._meta = meta
+        self._notes = Notes(meta)
         self._sink = sink
         self._clock = clock
         self._held: tuple[Quarantined, ...] = ()
-        self._writes: set[asyncio.Task[None]] = set()
 
     async def load(self) -> None:
         """Remember what an earlier daemon found. A store that does not answer costs that, and is told of elsewhere."""
         try:
-            kept = await self._meta.get(KEY, [])
-            self._held = tuple(Quarantined(**one) for one in kept)
-        except (StoreReadError, TypeError):
+            self._held = tuple(Quarantined(**one) for one in await self._notes.get(KEY, []))
+        except TypeError:
             self._held = ()
 
     def all(self) -> tuple[Quarantined, ...]:
@@ -130,19 +128,11 @@ class Quarantine:
             self._write()
 
     def _write(self) -> None:
-        task = asyncio.create_task(self._keep([asdict(one) for one in self._held]))
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
-
-    async def _keep(self, content: list[dict[str, object]]) -> None:
-        try:
-            await self._meta.set(KEY, content)
-        except StoreReadError:  # the store tells of it; what is in memory counts until the daemon's end
-            return
+        self._notes.put(KEY, [asdict(one) for one in self._held])
 
     async def settled(self) -> None:
         """Once everything is written."""
-        await asyncio.gather(*self._writes, return_exceptions=True)
+        await self._notes.close()
 
     async def close(self) -> None:
         """Wait for what is being written."""

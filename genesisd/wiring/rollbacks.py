@@ -6,12 +6,10 @@ which every correctness probe was good for a while.
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
-
-from genesisd.store.meta import Meta, StoreReadError
+from genesisd.store.meta import Meta
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.fingerprints import fingerprint
+from genesisd.wiring.notes import Notes
 from genesisd.wiring.starts import Start, from_json
 
 PROVEN = "patches/proven/"
@@ -22,17 +20,16 @@ class Rollbacks:
     """Answers from memory; what changes is written in the background."""
 
     def __init__(self, meta: Meta) -> None:
-        self._meta = meta
+        self._notes = Notes(meta)
         self._proven: dict[str, Start] = {}
         self._back: dict[str, tuple[Start, str]] = {}
-        self._writes: set[asyncio.Task[None]] = set()
 
     async def load(self, worker: str) -> None:
         """Remember what an earlier daemon knew."""
-        proven = from_json(await self._get(PROVEN + worker))
+        proven = from_json(await self._notes.get(PROVEN + worker))
         if proven is not None:
             self._proven[worker] = proven
-        kept = await self._get(BACK + worker)
+        kept = await self._notes.get(BACK + worker)
         back = from_json(kept.get("start")) if isinstance(kept, dict) else None
         if back is not None:
             self._back[worker] = back, str(kept.get("fingerprint"))
@@ -46,7 +43,7 @@ class Rollbacks:
         known = self._proven.get(worker)
         if known is None or (known.pin, known.build) != (start.pin, start.build):
             self._proven[worker] = start
-            self._write(PROVEN + worker, start.to_json())
+            self._notes.put(PROVEN + worker, start.to_json())
 
     def target(self, worker: str, running: Start | None) -> Start | None:
         """Where the worker could be taken back to from what it runs; None where that is nothing else."""
@@ -59,7 +56,7 @@ class Rollbacks:
         """From the next spawn on it runs ``start``, until its configuration changes or a person says otherwise."""
         kept = fingerprint(spec)
         self._back[worker] = start, kept
-        self._write(BACK + worker, {"start": start.to_json(), "fingerprint": kept})
+        self._notes.put(BACK + worker, {"start": start.to_json(), "fingerprint": kept})
 
     def back(self, worker: str, spec: WorkerSpec) -> Start | None:
         """What it was taken back to, while its configuration is the one of then."""
@@ -74,31 +71,14 @@ class Rollbacks:
     def lift(self, worker: str) -> None:
         """Start what is configured again."""
         if self._back.pop(worker, None) is not None:
-            self._write(BACK + worker, None)
+            self._notes.put(BACK + worker, None)
 
     def forget(self, worker: str) -> None:
         """It left the configuration."""
         self.lift(worker)
         if self._proven.pop(worker, None) is not None:
-            self._write(PROVEN + worker, None)
-
-    async def _get(self, key: str) -> Any:
-        try:
-            return await self._meta.get(key)
-        except StoreReadError:
-            return None
-
-    def _write(self, key: str, value: Any) -> None:
-        task = asyncio.create_task(self._keep(key, value))
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
-
-    async def _keep(self, key: str, value: Any) -> None:
-        try:
-            await self._meta.set(key, value)
-        except StoreReadError:  # the store tells of it; what is in memory counts until the daemon's end
-            return
+            self._notes.put(PROVEN + worker, None)
 
     async def close(self) -> None:
         """Wait for what is being written."""
-        await asyncio.gather(*self._writes, return_exceptions=True)
+        await self._notes.close()

@@ -480,7 +480,7 @@ async def test_ready_writes_once_a_life(box, monkeypatch):
     written = []
     box.worker("P1_STEPS")
     await box.start(1, ready=False)
-    monkeypatch.setattr(box.patched, "_write", lambda key, value: written.append(key))
+    monkeypatch.setattr(box.patched._notes, "put", lambda key, value: written.append(key))
     for _ in range(3):
         box.patched.ready("w", 1)
     assert written == [f"{GOOD}w"]
@@ -579,14 +579,14 @@ async def test_a_store_that_cannot_be_read_costs_the_comparison_only(box, monkey
     """Workers start all the same."""
 
     class Broken:
-        async def get(self, key):
+        async def get(self, key, default=None):
             raise sqlite3.OperationalError("disk I/O error")
 
         async def set(self, key, value):
             raise sqlite3.OperationalError("disk I/O error")
 
     box.worker("P1_STEPS")
-    monkeypatch.setattr(box.patched, "_meta", Broken())
+    monkeypatch.setattr(box.patched._notes, "_meta", Broken())
     await box.patched.load(["w"])
     start = await box.start(1)
     assert (start.incarnation, start.lost) == (1, ())
