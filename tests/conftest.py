@@ -23,7 +23,7 @@ STAGES = {
     "process": ("process", 180),
     "e2e": ("process", 300),
     "systemd": ("systemd", 300),
-    "catalog": ("catalog", 600),
+    "catalog": ("catalog", 1200),
     "real": ("real", 900),
 }
 """From the fastest to the slowest, in which order they run: the cheap failure comes first."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -36,6 +38,22 @@ def tree() -> Callable[[str], Path]:
             pytest.fail(f"no tree of {version}: {error}")
 
     return fetched
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_parses_at_a_time() -> Iterator[None]:
+    """Python 3.11 counts the depth of a syntax tree for all threads together: two that parse at once can break each
+    other with "AST constructor recursion depth mismatch". Cases are planned in threads here.
+    """
+    lock, parse = threading.RLock(), ast.parse
+
+    def alone(*arguments: Any, **options: Any) -> ast.AST:
+        with lock:
+            return parse(*arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ast, "parse", alone)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -97,7 +97,11 @@ def test_a_killed_engine_process_is_a_crash(rig: Rig, role: str) -> None:
     os.kill(rig.member(role), signal.SIGKILL)
     after = rig.back(before)
     assert gone(tree)
-    assert (after["last_exit"]["code"], after["last_exit"]["cause"]) == (0, "engine-dead")
+    if after["last_exit"]["cause"] == "stopped":  # on busy cores the probe may be faster than the server's own end
+        (told,) = rig.events(began, "liveness_failed")
+        assert role in told["fields"]["summary"]
+    else:
+        assert (after["last_exit"]["code"], after["last_exit"]["cause"]) == (0, "engine-dead")
     assert after["restarts"]["in_window"] == 1
     assert ask(rig.door, PLAIN, stream=False) == expected(PLAIN, "hermes", stream=False)
     print(f"\n{role} killed: ready after {time.time() - began:.1f} s; {after['last_exit']['text']}")
