@@ -5,6 +5,7 @@ Building is cheap and starts nothing but the store's thread, so that a failure l
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,9 +83,9 @@ class Parts:
         rollbacks = Rollbacks(store.meta)
         overrides = WorkerOverrides(self.quarantine, rollbacks)
 
-        def effective() -> dict[str, WorkerSpec]:
+        def effective() -> Mapping[str, WorkerSpec]:
             """With the pins that workers are started with now."""
-            return {name: rollbacks.applied(name, spec) for name, spec in specs().items()}
+            return rollbacks.effective(specs())
 
         self.patched = Patched(specs, self.engines, store.meta, self.sink, demo_model, self.cards, metrics, overrides)
         self.attestations = Attestations(

@@ -6,6 +6,8 @@ which every correctness probe was good for a while.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from genesisd.store.meta import Meta
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.fingerprints import fingerprint
@@ -67,6 +69,10 @@ class Rollbacks:
         """The spec with the pin that the worker is started with now."""
         back = self.back(worker, spec) if worker in self._back else None
         return spec if back is None or back.pin == spec.pin else spec.model_copy(update={"pin": back.pin})
+
+    def effective(self, specs: Mapping[str, WorkerSpec]) -> Mapping[str, WorkerSpec]:
+        """All specs with the pins that workers are started with now; ``specs`` itself while nobody was taken back."""
+        return {name: self.applied(name, spec) for name, spec in specs.items()} if self._back else specs
 
     def lift(self, worker: str) -> None:
         """Start what is configured again."""

@@ -71,7 +71,10 @@ async def test_a_worker_stays_back_for_the_next_daemon(store):
 async def test_its_pin_is_the_one_that_it_went_back_to(store):
     """All who ask for the pin see that one."""
     one = await loaded(store)
+    specs = {"w": SPEC, "other": SPEC}
+    assert one.effective(specs) is specs
     one.go_back("w", Start("old-1+aa", incarnation=1, pin="old"), SPEC)
+    assert {name: spec.pin for name, spec in one.effective(specs).items()} == {"w": "old", "other": "cpu"}
     assert one.applied("w", SPEC).pin == "old"
     assert one.applied("other", SPEC) is SPEC
     one.lift("w")
