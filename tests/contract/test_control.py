@@ -8,18 +8,19 @@ import json
 import os
 import socket
 import stat
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
-import pytest_asyncio
 
 from genesisd.control import listen, messages, patch_messages
 from genesisd.control.server import ControlServer
 from genesisd.errors import ConfigError, ConflictError, UnavailableError
 from tests.fakes.control_api import FakeApi, FixedClock, failed_worker, ready_worker, stopped_worker
+from tests.helpers.control_socket import eventually, http, server
+
+__all__ = ["http", "server"]
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
 
@@ -37,27 +38,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def api() -> FakeApi:
     return FakeApi(ready_worker(), failed_worker(), stopped_worker())
-
-
-@pytest_asyncio.fixture
-async def server(api: FakeApi, path: Path) -> AsyncIterator[ControlServer]:
-    server = ControlServer(api, path, FixedClock(), heartbeat=0.05)
-    await server.start()
-    yield server
-    await server.close()
-
-
-@pytest_asyncio.fixture
-async def http(server: ControlServer, path: Path) -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession("http://genesisd", connector=aiohttp.UnixConnector(str(path))) as session:
-        yield session
-
-
-async def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "did not happen in time"
-        await asyncio.sleep(0.01)
 
 
 # --- answers --------------------------------------------------------------------------------------------------

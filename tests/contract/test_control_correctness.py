@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
 import pytest
-import pytest_asyncio
 
 from genesisd.control import correctness_messages as messages
 from genesisd.control.client import Client, ControlError
@@ -18,6 +15,9 @@ from genesisd.control.messages import ErrorAnswer
 from genesisd.control.server import ControlServer
 from tests.fakes.control_api import FakeApi, FixedClock, ready_worker
 from tests.fakes.correctness_api import RUN
+from tests.helpers.control_socket import eventually, http, server
+
+__all__ = ["http", "server"]
 
 
 @pytest.fixture
@@ -28,27 +28,6 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def api() -> FakeApi:
     return FakeApi(ready_worker())
-
-
-@pytest_asyncio.fixture
-async def server(api: FakeApi, path: Path) -> AsyncIterator[ControlServer]:
-    server = ControlServer(api, path, FixedClock(), heartbeat=0.05)
-    await server.start()
-    yield server
-    await server.close()
-
-
-@pytest_asyncio.fixture
-async def http(server: ControlServer, path: Path) -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession("http://genesisd", connector=aiohttp.UnixConnector(str(path))) as session:
-        yield session
-
-
-async def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "did not happen in time"
-        await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize(
