@@ -1,0 +1,36 @@
+"""Names of pull requests and issues: ``vllm#123``, ``owner/repo#123``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+UPSTREAM = "vllm-project/vllm"
+_SHORT = {"vllm": UPSTREAM}
+_FORM = re.compile(r"(?P<repo>[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)?)?#(?P<number>[1-9]\d{0,8})")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Ref:
+    """A pull request or an issue; which of the two, only its repository knows.
+
+    Attributes:
+        repo: ``owner/name``.
+        number: within it.
+    """
+
+    repo: str
+    number: int
+
+    def __str__(self) -> str:
+        short = next((short for short, repo in _SHORT.items() if repo == self.repo), self.repo)
+        return f"{short}#{self.number}"
+
+
+def parse_ref(text: str, home: str = UPSTREAM) -> Ref:
+    """``vllm#1``, ``owner/repo#1`` or ``#1`` (of ``home``); raises ValueError that says what was expected."""
+    found = _FORM.fullmatch(text.strip())
+    if found is None or (found["repo"] and "/" not in found["repo"] and found["repo"] not in _SHORT):
+        raise ValueError(f"expected a pull request such as vllm#123 or owner/repo#123, not {text!r}")
+    repo = found["repo"] or home
+    return Ref(_SHORT.get(repo, repo), int(found["number"]))
