@@ -1,4 +1,4 @@
-"""The store: one SQLite file, one thread, five tables."""
+"""The store: one SQLite file, one thread, and the tables of each feature behind a class of its own."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from genesisd.store.incidents import IncidentTable
 from genesisd.store.journal import Journal
 from genesisd.store.lock import StoreLock
 from genesisd.store.meta import Meta
+from genesisd.store.watch_facts import WatchFacts
+from genesisd.store.watch_ledger import WatchLedger
 from genesisd.store.workers import WorkerTable
 from genesisd.store.writer import Writer
 
@@ -34,6 +36,8 @@ class Store:
         meta: small facts by key.
         incidents: what went wrong with workers.
         history: what probes said.
+        watch_ledger: which sweeps of upstream were done.
+        watch_facts: what upstream said.
         problems: what ``open`` had to get over; emit each as ``store_error``.
         errors: failed writes so far.
         on_problem: set it to be told of later ones, of each sort once a minute. It is called from any thread.
@@ -68,6 +72,8 @@ class Store:
         self.workers = WorkerTable(self._writer, rows, clock)
         self.journal = Journal(self._writer, last, max_rows=max_rows, max_age=max_age)
         self.meta = Meta(self._writer)
+        self.watch_ledger = WatchLedger(self._writer)
+        self.watch_facts = WatchFacts(self._writer, clock)
         self.incidents = IncidentTable(self._writer, *incidents)
         self.history = ProbeHistory(self._writer, runs)
         self.workers.on_error = self.journal.on_error = self._failed

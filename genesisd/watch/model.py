@@ -75,6 +75,8 @@ class WhyUnknown(StrEnum):
     """No connection, a 5xx, a body that broke off, a deadline."""
     PARTIAL = "partial"
     """The others of the same batch were answered."""
+    CONTRADICTED = "contradicted"
+    """The answer goes back behind one that we have: a cache told an old state as new."""
     NOT_ASKED = "not-asked"
     """The budget of requests was spent before its turn."""
 
