@@ -114,6 +114,12 @@ def _all_was_read(lines: list[str], hunks: list[ReadHunk]) -> None:
 
 
 def _change(file: PatchedFile) -> FileChange:
+    moved = [line.rstrip("\n") for line in file.patch_info or () if line.startswith(("rename ", "copy "))]
+    if len(moved) == 2 and moved[0].startswith("rename from ") and moved[1].startswith("rename to "):
+        before, after = (_plain(line.split(" ", 2)[2]) for line in moved)
+        return FileChange(before, after, tuple(map(_hunk, file)), file.is_binary_file)
+    if moved:
+        raise ValueError(f"line {file.diff_line_no} of the diff: expected changes and renames, found {moved[0][:80]!r}")
     before, after = _plain(file.source_file), _plain(file.target_file)
     if (before == _NOWHERE or before[:2] in _OLD) and (after == _NOWHERE or after[:2] in _NEW):
         before, after = (path if path == _NOWHERE else path[2:] for path in (before, after))
