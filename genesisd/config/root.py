@@ -18,6 +18,7 @@ from genesisd.config.probe_checks import with_casebook
 from genesisd.errors import NotFoundError
 from genesisd.supervisor.spec import WorkerName, WorkerSpec
 from genesisd.units import Duration, HostPort, SpecModel
+from genesisd.watch.spec import WatchSpec
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
 
@@ -98,6 +99,7 @@ class FileSpec(SpecModel):
     daemon: DaemonSpec = DaemonSpec()
     pins: Path | None = None
     """The pins file, relative to this one."""
+    watch: WatchSpec = WatchSpec()
     models: dict[LayerName, Layer] = Field(default_factory=dict)
     hardware: dict[LayerName, Layer] = Field(default_factory=dict)
     profiles: dict[LayerName, Profile] = Field(default_factory=dict)
@@ -119,6 +121,7 @@ class Config:
         daemon: as written; use ``paths`` for folders.
         paths: absolute folders, defaults filled in.
         pins: the pins file, absolute, or None.
+        watch: the upstream watch, its paths absolute.
         workers: by name, in the order of the files, each put together from its layers.
         sources: the document that each worker is written in, for ``explain``.
     """
@@ -129,6 +132,7 @@ class Config:
     pins: Path | None
     workers: Mapping[str, WorkerSpec]
     sources: Mapping[str, yamlfile.Document] = field(default_factory=dict, compare=False, repr=False)
+    watch: WatchSpec = WatchSpec()
 
 
 def explain(config: Config, worker: str) -> list[Explained]:
@@ -164,7 +168,7 @@ def load(path: Path, *, environ: Mapping[str, str] | None = None, root: bool | N
     paths = _paths(spec.daemon, path.parent, default_dirs(environ, root=root))
     pins = None if spec.pins is None else _from(path.parent, spec.pins)
     check(sources, workers, metrics=spec.daemon.metrics.listen, paths=paths, pins=pins)
-    return Config(path, spec.daemon, paths, pins, workers, sources.workers)
+    return Config(path, spec.daemon, paths, pins, workers, sources.workers, _watch(spec.watch, path.parent))
 
 
 def _drop_ins(folder: Path) -> list[Path]:
@@ -196,6 +200,16 @@ def _paths(daemon: DaemonSpec, folder: Path, defaults: tuple[Path, Path, Path]) 
     )
     socket = runtime / "control.sock" if daemon.control.socket is None else _from(folder, daemon.control.socket)
     return Paths(state, runtime, cache, socket)
+
+
+def _watch(spec: WatchSpec, folder: Path) -> WatchSpec:
+    """With each path from the file's own folder."""
+    given = {name: getattr(spec, name) for name in ("watchlist", "markers", "mirror")}
+    found = {name: _from(folder, path) for name, path in given.items() if path is not None}
+    if (file := spec.token.file) is not None:
+        token = spec.token.model_copy(update={"file": _from(folder, file)})
+        return spec.model_copy(update={**found, "token": token})
+    return spec.model_copy(update=found)
 
 
 def _from(folder: Path, path: Path) -> Path:
