@@ -19,6 +19,7 @@ from genesisd.telemetry import names
 from genesisd.telemetry.correctness_metrics import CorrectnessMetrics, CorrectnessTold
 from genesisd.telemetry.families import Family, Series
 from genesisd.telemetry.names import one_of
+from genesisd.telemetry.watch_metrics import WatchMetrics
 from genesisd.telemetry.worker_metrics import WorkerMetrics
 
 
@@ -31,6 +32,7 @@ class Metrics(CorrectnessTold):
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self.daemon: dict[Family, Series] = {family: Series(family) for family in names.DAEMON_FAMILIES}
+        self.watch = WatchMetrics(self.daemon)
         self.workers: dict[str, WorkerMetrics] = {}
         self._set(names.BUILD_INFO, 1, genesisd.__version__, platform.python_version())
         self._set(names.UP, 1)

@@ -15,6 +15,8 @@ from genesisd.probes.spec import Action, ProbeSpec
 from genesisd.supervisor.model import Phase
 from genesisd.telemetry.events import KINDS
 from genesisd.telemetry.families import Family, Kind
+from genesisd.watch.decisions import QUIET, DecisionKind, Urgency
+from genesisd.watch.model import State
 
 G, C = Kind.GAUGE, Kind.COUNTER
 OTHER = "other"
@@ -52,6 +54,16 @@ NOT_ATTESTED = "none"
 ATTESTED_STATES = ("attested", "pending", "refused", NOT_ATTESTED)
 """Those of ``attest.model``, and ``none`` where there is nothing to attest."""
 
+ROW_STATES = (*(str(state) for state in State), UNKNOWN)
+"""Those of ``watch.model``, and ``unknown`` for a row that upstream never answered for."""
+QUIET_DECISIONS = frozenset(str(kind) for kind in QUIET)
+DECISIONS = (*(str(kind) for kind in DecisionKind if kind not in QUIET), OTHER)
+URGENCIES = tuple(str(urgency) for urgency in Urgency)
+SWEEPS = ("nightly", "hourly", "weekly", OTHER)
+SWEEP_OUTCOMES = ("done", "partial", "failed")
+QUESTIONS = ("graphql", "rest", "diff", "index", OTHER)
+"""What is asked of upstream and of the index."""
+
 
 def one_of(value: object, known: Collection[str], otherwise: str = OTHER) -> str:
     """The value if it is known, else another word: labels stay bounded whatever arrives."""
@@ -83,6 +95,28 @@ FRONT_RESTARTS = daemon("front_restarts_total", C, "Times that the front process
 PIN_BUILDS = daemon("pin_builds_total", C, "Pin environments that were built, or failed to be.", "result")
 CARDS_QUARANTINED = daemon("quarantined_cards", G, "Cards that no worker is started on.")
 PATCHED_BUILDS = daemon("patched_builds_total", C, "Patched builds that were made, or failed to be.", "result")
+
+WATCH_ROWS = daemon("watch_rows", G, "Rows of the watchlist, by what upstream last said of them.", "state")
+WATCH_STALE = daemon("watch_rows_stale", G, "Rows for which upstream has not answered for longer than allowed.")
+WATCH_OLDEST = daemon(
+    "watch_oldest_check_timestamp_seconds", G, "Since when the row that has waited longest for an answer has waited."
+)
+WATCH_MAX_AGE = daemon("watch_max_age_seconds", G, "How old the answer about a row may be, as configured.")
+WATCH_DECISIONS = daemon("watch_decisions_open", G, "Decisions that wait for a person.", "kind", "urgency")
+WATCH_SWEEPS = daemon("watch_sweeps_total", C, "Sweeps of upstream that ended.", "kind", "outcome")
+WATCH_SWEEP_SECONDS = daemon("watch_sweep_duration_seconds", G, "Time that the newest sweep took.", "kind")
+WATCH_SWEEP_SUCCESS = daemon(
+    "watch_sweep_last_success_timestamp_seconds",
+    G,
+    "When the newest sweep that did not fail ended; 0 before that.",
+    "kind",
+)
+WATCH_REQUESTS = daemon("watch_requests_total", C, "Questions to upstream and to the package index.", "kind")
+WATCH_UNCHANGED = daemon("watch_requests_unchanged_total", C, "Of these, the ones answered by: nothing changed.")
+WATCH_LIMIT = daemon(
+    "watch_api_limit", G, "Requests that upstream lets us make in one of its periods, as it last told."
+)
+WATCH_REMAINING = daemon("watch_api_remaining", G, "Of these, what is left, as it last told.")
 
 PHASE = worker("worker_phase", G, "1 for the phase that the worker is in, 0 for the others.", "phase")
 PHASE_SINCE = worker("worker_phase_since_timestamp_seconds", G, "When the worker entered its phase.")
@@ -160,9 +194,14 @@ GOLDEN_AT = worker(
     "golden_recorded_timestamp_seconds", G, "When the golden of the running build was recorded; 0 where there is none."
 )
 
+WATCH_FAMILIES = (
+    WATCH_ROWS, WATCH_STALE, WATCH_OLDEST, WATCH_MAX_AGE, WATCH_DECISIONS, WATCH_SWEEPS, WATCH_SWEEP_SECONDS,
+    WATCH_SWEEP_SUCCESS, WATCH_REQUESTS, WATCH_UNCHANGED, WATCH_LIMIT, WATCH_REMAINING,
+)  # fmt: skip
+"""Of the daemon; there while a watchlist is configured."""
 DAEMON_FAMILIES = (
     BUILD_INFO, UP, CONFIG_OK, CONFIG_AT, JOURNAL_EVENTS, STORE_ERRORS, SINK_ERRORS, LOOP_LAG, CARD_TOTAL, CARD_FREE,
-    FRONT_RESTARTS, PIN_BUILDS, PATCHED_BUILDS, CARDS_QUARANTINED,
+    FRONT_RESTARTS, PIN_BUILDS, PATCHED_BUILDS, CARDS_QUARANTINED, *WATCH_FAMILIES,
 )  # fmt: skip
 FRONT_FAMILIES = (
     FRONT_UP, FRONT_OPEN, FRONT_IN_FLIGHT, FRONT_UNANSWERED, FRONT_HELD, FRONT_ANSWERED, FRONT_REFUSED, FRONT_OLDEST,

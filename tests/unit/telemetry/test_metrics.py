@@ -272,7 +272,8 @@ def test_the_documentation_lists_every_label_value():
     patched = (names.PATCH_VERDICTS, names.PATCH_ROLES, names.ATTESTED_STATES, names.BUILD_RESULTS)
     judged = (names.STANDINGS, names.ACTIONS, names.INCIDENT_CAUSES, names.JUDGE_STEPS, names.STAGES)
     plain = (names.PHASES, names.PROBE_KINDS, names.EXIT_CAUSES, names.RESTART_CAUSES, names.EVENTS)
-    for values in (*plain, *patched, *judged):
+    watched = (names.ROW_STATES, names.DECISIONS, names.URGENCIES, names.SWEEPS, names.SWEEP_OUTCOMES, names.QUESTIONS)
+    for values in (*plain, *patched, *judged, *watched):
         assert ", ".join(f"`{one}`" for one in values) in text
 
 
