@@ -104,9 +104,9 @@ class SweepResult:
     anchors: tuple[AnchorFact, ...] = ()
     changes: tuple[StatusChange, ...] = ()
     decisions: tuple[Decision, ...] = ()
-    met: Met = Met()
+    met: Met = field(default_factory=Met)
     kept: tuple[KeptDecision, ...] = ()
     new: tuple[NewPull, ...] = ()
     releases: tuple[Release, ...] | None = None
-    asked: Asked = Asked()
+    asked: Asked = field(default_factory=Asked)
     troubles: tuple[str, ...] = ()

@@ -27,8 +27,8 @@ LONG_FILES = {
 
 # A repository that names a machine or a registry works only where it was written.
 ADDRESS = re.compile(r"https?://(?:[^\s/@\"'<>]+@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)")
-KNOWN_HOSTS = {"127.0.0.1", "www.apache.org", "no-color.org", "download.pytorch.org", "github.com"}
-"""Loopback, the license, a convention, the index that the pin file names for torch, and upstream's own pages."""
+KNOWN_HOSTS = {"127.0.0.1", "www.apache.org", "no-color.org", "download.pytorch.org", "github.com", "api.github.com"}
+"""Loopback, the license, a convention, the index that the pin file names for torch, and upstream's own pages and API."""
 DEFINING = {"tests/unit/test_repository.py", "LICENSE"}
 BINARY = {".safetensors", ".png", ".gz", ".bin", ".xz"}
 
