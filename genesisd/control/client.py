@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 from genesisd.control.address import part
 from genesisd.control.correctness_client import CorrectnessClient
 from genesisd.control.protocol import HEARTBEAT, PROTOCOL_HEADER, PROTOCOL_MAX
+from genesisd.control.watch_client import WatchClient
 from genesisd.errors import GenesisError
 
 SYSTEM_SOCKET = Path("/run/genesisd/control.sock")
@@ -61,7 +62,7 @@ class _UnixConnection(HTTPConnection):
             raise
 
 
-class Client(CorrectnessClient):
+class Client(CorrectnessClient, WatchClient):
     """One connection to the daemon, made when it is first needed and kept.
 
     Args:
@@ -149,14 +150,14 @@ class Client(CorrectnessClient):
 
     def logs(self, name: str, lines: int, *, follow: bool) -> Iterator[dict[str, Any]]:
         """Log lines of a worker."""
-        return self._lines(f"/v1/workers/{part(name)}/logs?{urlencode({'lines': lines, 'follow': int(follow)})}")
+        return self.lines(f"/v1/workers/{part(name)}/logs?{urlencode({'lines': lines, 'follow': int(follow)})}")
 
     def events(self, since: float | None, *, follow: bool, worker: str | None) -> Iterator[dict[str, Any]]:
         """Events from wall time ``since`` on."""
         query: dict[str, object] = {"follow": int(follow)}
         query |= {} if since is None else {"since": since}
         query |= {} if worker is None else {"worker": worker}
-        return self._lines(f"/v1/events?{urlencode(query)}")
+        return self.lines(f"/v1/events?{urlencode(query)}")
 
     # --- the wire ---------------------------------------------------------------------------------------------
 
@@ -196,7 +197,12 @@ class Client(CorrectnessClient):
             raise _refusal(told["error"])
         return told
 
-    def _lines(self, address: str) -> Iterator[dict[str, Any]]:
+    def lines(self, address: str) -> Iterator[dict[str, Any]]:
+        """The documents of a stream, as they come.
+
+        Raises:
+            ControlError: as ``ask``, and with the daemon's own code where it ends the stream with an error.
+        """
         try:
             answer = self._send("GET", address, None, HEARTBEAT * 3)
             if answer.status != 200:

@@ -18,6 +18,8 @@ from genesisd.control.peers import check_peer
 from genesisd.control.ports import Api, WaitTimeoutError
 from genesisd.control.protocol import HEARTBEAT, MAX_BODY, PROTOCOL_HEADER
 from genesisd.control.views import EventView, WorkerView
+from genesisd.control.watch_ports import WatchApi
+from genesisd.control.watch_routes import WatchRoutes
 from genesisd.errors import GenesisError
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -34,6 +36,7 @@ class ControlServer:
         api: the daemon.
         path: where the socket is made; its folder must exist.
         clock: for the ages in answers.
+        watch: the upstream watch, or None where there is none to ask.
         group: name or id of the group whose members may give orders, or None for root and the daemon's user only.
         heartbeat: seconds of silence before a followed stream gets an empty line.
         deadline: seconds that a request may take, waits and streams apart.
@@ -45,6 +48,7 @@ class ControlServer:
         path: Path,
         clock: Clock,
         *,
+        watch: WatchApi | None = None,
         group: str | None = None,
         heartbeat: float = HEARTBEAT,
         deadline: float = 30.0,
@@ -52,6 +56,7 @@ class ControlServer:
         self._api = api
         self._path = path
         self._clock = clock
+        self._watch = watch
         self._group = None if group is None else listen.group_id(group)
         self._heartbeat = heartbeat
         self._deadline = deadline
@@ -121,6 +126,7 @@ class ControlServer:
         app.router.add_post("/v1/workers/{name}/wait", self._wait)
         app.router.add_post("/v1/workers/{name}/{verb:start|stop|restart|drain|reset}", self._verb)
         CorrectnessRoutes(self._api, self._act, self._deadline).register(app)
+        WatchRoutes(self._watch, self._act, self._stream, self._deadline).register(app)
         app.on_response_prepare.append(_stamp)
         return app
 

@@ -36,7 +36,7 @@ def serve(path: Path, *workers) -> Iterator[Served]:
 
     async def main() -> None:
         api = FakeApi(*workers)
-        server = ControlServer(api, path, FixedClock(), heartbeat=0.05)
+        server = ControlServer(api, path, FixedClock(), watch=api.watch, heartbeat=0.05)
         await server.start()
         started.append(Served(path, api, asyncio.get_running_loop()))
         is_up.set()

@@ -30,6 +30,7 @@ from genesisd.supervisor.model import ExitRecord, Phase, Reason
 from genesisd.supervisor.ports import FrontStats
 from tests.fakes.correctness_api import FakeCorrectness
 from tests.fakes.event_feed import EventFeed
+from tests.fakes.watch_api import FakeWatch
 
 NOW, WALL = 10_000.0, 1_800_000_000.0
 BUILD = BuildView("cpu-0123456789ab+fedcba987654", "attested", "every process runs the build", 12, ("PN388",))
@@ -115,6 +116,7 @@ class FakeApi(FakeCorrectness):
 
     def __init__(self, *workers: WorkerView) -> None:
         super().__init__()
+        self.watch = FakeWatch()
         self.views = {view.name: view for view in workers or (ready_worker(),)}
         self.feed = EventFeed(capacity=100)
         self.orders: list[tuple[str, ...]] = []

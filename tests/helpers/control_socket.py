@@ -16,7 +16,7 @@ from tests.fakes.control_api import FakeApi, FixedClock
 
 @pytest_asyncio.fixture
 async def server(api: FakeApi, path: Path) -> AsyncIterator[ControlServer]:
-    server = ControlServer(api, path, FixedClock(), heartbeat=0.05)
+    server = ControlServer(api, path, FixedClock(), watch=api.watch, heartbeat=0.05)
     await server.start()
     yield server
     await server.close()

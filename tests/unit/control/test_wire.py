@@ -11,14 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from genesisd.control import correctness_messages, messages, patch_messages, wire
+from genesisd.control import correctness_messages, messages, patch_messages, watch_messages, wire
 from genesisd.control.views import ProbeView, StatusView, ViewMemo
 from genesisd.errors import ConflictError
 from genesisd.supervisor.model import Phase, Reason
 from tests.fakes.control_api import NOW, FakeApi, failed_worker, ready_worker, stopped_worker
 
 SCHEMAS = Path(__file__).parents[2] / "data" / "schemas"
-DECLARED = [one for module in (messages, patch_messages, correctness_messages) for one in vars(module).values()]
+DECLARED = [
+    one for module in (messages, patch_messages, correctness_messages, watch_messages) for one in vars(module).values()
+]
 ANSWERS = sorted(
     {one for one in DECLARED if isinstance(one, type) and issubclass(one, messages.Answer)} - {messages.Answer},
     key=lambda m: m.__name__,
