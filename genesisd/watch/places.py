@@ -1,0 +1,234 @@
+"""Where a change's lines stand in a file: as they were before it, as they are after it, or neither. Pure.
+
+A hunk is looked for whole, then step by step (a step is one run of changed lines), then with less of what surrounds
+it, and at last by its words alone. What is found must lie where the diff's heading says and be found once: the
+danger is not the line that is missing, but the twin that has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from genesisd.watch.diffs import Hunk
+from genesisd.watch.text import Fit, Text, bare, defined, is_idle, telling, words
+
+_IMPORT = re.compile(r"\s*(from\s+[\w.]+\s+import\b.*|import\s+[\w.]+.*|\w+(\s+as\s+\w+)?,|[()])")
+_WIDTHS = (3, 2, 1, 0)
+
+
+class Side(StrEnum):
+    """In which state a place is."""
+
+    AFTER = "after"
+    """As the change leaves it."""
+    BEFORE = "before"
+    """As the change found it."""
+    NEITHER = "neither"
+    """It was rewritten since, or is not there yet."""
+    IDLE = "idle"
+    """The change brings no code there: comments, docstrings, blank lines, layout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One run of changed lines, with up to three lines around it. Headings are what stands over it on each side."""
+
+    above: tuple[str, ...]
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    below: tuple[str, ...]
+    old_heading: str = ""
+    new_heading: str = ""
+
+    @property
+    def minor(self) -> bool:
+        """It changes imports alone: what uses them decides, and everybody's changes meet in them."""
+        changed = [line for line in (*self.old, *self.new) if not is_idle(line)]
+        near = (*self.above, *self.old, *self.new)
+        return all(map(_IMPORT.fullmatch, changed)) and any("import" in line for line in near)
+
+    @property
+    def idle(self) -> bool:
+        """It changes no word of code."""
+        return words(self.old) == words(self.new)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was found of one step.
+
+    Attributes:
+        side: the state of the place.
+        line: where, from 1; 0 if nowhere.
+        scope: the definition around it.
+        exact: found line by line; else by its words alone.
+        minor: it may support a verdict, and makes none.
+        twin: what was found lies in another scope than the diff says, or in several.
+    """
+
+    side: Side
+    line: int = 0
+    scope: str = ""
+    exact: bool = True
+    minor: bool = False
+    twin: bool = False
+
+
+def look(text: Text, hunk: Hunk, *, by_words: bool = False) -> tuple[Seen, ...]:
+    """What the file has of the hunk, one each step; ``by_words`` lets words alone decide where lines do not."""
+    steps = tuple(_steps(hunk))
+    whole = _whole(text, hunk, steps)
+    if whole is not None:
+        return whole
+    return tuple(_step(text, step, by_words=by_words) for step in steps)
+
+
+def _whole(text: Text, hunk: Hunk, steps: Sequence[Step]) -> tuple[Seen, ...] | None:
+    old, new = bare(hunk.old), bare(hunk.new)
+    at_old, at_new = _apart(text.find(old), len(old), text.find(new), len(new))
+    here_old, here_new = _fitting(text, at_old, hunk.heading), _fitting(text, at_new, hunk.heading)
+    if bool(here_old) == bool(here_new):
+        return None
+    side, at, block = (Side.AFTER, here_new, new) if here_new else (Side.BEFORE, here_old, old)
+    if not telling(block) or (len(at) > 1 and text.fit(at[0], hunk.heading) is not Fit.YES):
+        return None
+    return tuple(
+        _placed(text, step, side, at[0] + offset) for step, offset in zip(steps, _offsets(hunk, side), strict=True)
+    )
+
+
+def _placed(text: Text, step: Step, side: Side, first: int, *, exact: bool = True) -> Seen:
+    changed = step.new if side is Side.AFTER else step.old
+    prose = exact and bool(changed) and text.is_prose(first, first + len(changed)) and _is_prose_too(step, side)
+    scope = text.scope(first)
+    return Seen(Side.IDLE if step.idle or prose else side, first + 1, scope, exact, step.minor)
+
+
+def _is_prose_too(step: Step, side: Side) -> bool:
+    """Whether the side that is not in the file holds no code either: what a docstring took the place of is prose."""
+    other = step.old if side is Side.AFTER else step.new
+    return all(is_idle(line) for line in other) or bool(step.old and step.new)
+
+
+def _step(text: Text, step: Step, *, by_words: bool) -> Seen:
+    if step.idle:
+        return Seen(Side.IDLE)
+    seen = _narrowing(text, step, exact=True)
+    if seen.side is Side.NEITHER and by_words and not seen.twin:
+        return _narrowing(text, step, exact=False)
+    return seen
+
+
+def _narrowing(text: Text, step: Step, *, exact: bool) -> Seen:
+    """The step with ever less around it, until one side is found at one fitting place."""
+    twin = False
+    for width in _WIDTHS:
+        above, below = step.above[max(0, len(step.above) - width) :], step.below[:width]
+        old, new = (*above, *step.old, *below), (*above, *step.new, *below)
+        at_old, at_new = _sought(text, old if step.old or width else (), new if step.new or width else (), exact=exact)
+        here_old = _fitting(text, at_old, step.old_heading)
+        here_new = _fitting(text, at_new, step.new_heading)
+        twin = twin or (len(here_old), len(here_new)) != (len(at_old), len(at_new))
+        if here_old and here_new:
+            return Seen(Side.NEITHER, minor=step.minor, twin=True)
+        offset = len(above) if exact else 0
+        if len(here_new) == 1 and _proves(text, new, here_new[0], step.new_heading):
+            return _placed(text, step, Side.AFTER, here_new[0] + offset, exact=exact)
+        if len(here_old) == 1 and _proves(text, old, here_old[0], step.old_heading) and not _landed(text, step):
+            return _placed(text, step, Side.BEFORE, here_old[0] + offset, exact=exact)
+    return Seen(Side.NEITHER, minor=step.minor, twin=twin)
+
+
+def _sought(text: Text, old: Sequence[str], new: Sequence[str], *, exact: bool) -> tuple[tuple[int, ...], ...]:
+    """Lines at which each side is found."""
+    if exact:
+        return _apart(text.find(old), len(old), text.find(new), len(new))
+    before, after = words(old), words(new)
+    found = _apart(text.find_words(before), len(before), text.find_words(after), len(after))
+    return tuple(tuple(map(text.line_of, places)) for places in found)
+
+
+def _proves(text: Text, block: Sequence[str], at: int, heading: str) -> bool:
+    """Whether finding these lines says anything: two telling ones do, or one where the heading fits."""
+    told = telling(block)
+    return told >= 2 or (told == 1 and text.fit(at, heading) is Fit.YES)
+
+
+def _landed(text: Text, step: Step) -> bool:
+    """Whether all that it adds stands at another place of the file: then the place before it proves nothing."""
+    return telling(step.new) >= 2 and bool(text.find(step.new))
+
+
+def _apart(
+    old: tuple[int, ...], old_length: int, new: tuple[int, ...], new_length: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Without places of the shorter side that are part of the longer one: at the end of a file one begins the other."""
+    if old_length < new_length:
+        return tuple(at for at in old if not _within(at, old_length, new, new_length)), new
+    return old, tuple(at for at in new if not _within(at, new_length, old, old_length))
+
+
+def _within(at: int, length: int, longer: Sequence[int], its_length: int) -> bool:
+    return any(start <= at and at + length <= start + its_length for start in longer)
+
+
+def _fitting(text: Text, places: Sequence[int], heading: str) -> tuple[int, ...]:
+    """Those that lie under the heading; those of which it cannot be told only where none does."""
+    fits = [(at, text.fit(at, heading)) for at in places]
+    surely = tuple(at for at, fit in fits if fit is Fit.YES)
+    return surely or tuple(at for at, fit in fits if fit is Fit.UNTOLD)
+
+
+def _steps(hunk: Hunk) -> Iterator[Step]:
+    lines = [(sign, text.rstrip("\r\n")) for sign, text in hunk.lines]
+    for first, last in _runs([sign for sign, _ in lines]):
+        run = lines[first:last]
+        above = [text for _, text in lines[_context(lines, first) : first]][-3:]
+        below = [text for _, text in lines[last : _context_end(lines, last)]][:3]
+        yield Step(
+            tuple(above),
+            tuple(text for sign, text in run if sign == "-"),
+            tuple(text for sign, text in run if sign == "+"),
+            tuple(below),
+            _heading(lines[:first], "-", hunk.heading),
+            _heading(lines[:first], "+", hunk.heading),
+        )
+
+
+def _runs(signs: Sequence[str]) -> Iterator[tuple[int, int]]:
+    start: int | None = None
+    for number, sign in enumerate((*signs, " ")):
+        if sign != " " and start is None:
+            start = number
+        elif sign == " " and start is not None:
+            yield start, number
+            start = None
+
+
+def _context(lines: Sequence[tuple[str, str]], first: int) -> int:
+    while first > 0 and lines[first - 1][0] == " ":
+        first -= 1
+    return first
+
+
+def _context_end(lines: Sequence[tuple[str, str]], last: int) -> int:
+    while last < len(lines) and lines[last][0] == " ":
+        last += 1
+    return last
+
+
+def _heading(before: Sequence[tuple[str, str]], side: str, heading: str) -> str:
+    """The last definition that begins within the hunk, over the step; else the hunk's own heading."""
+    own = (text for sign, text in reversed(before) if sign in {" ", side} and defined(text))
+    return next(own, heading).strip()
+
+
+def _offsets(hunk: Hunk, side: Side) -> Iterator[int]:
+    """How many lines of that side each step begins behind the first."""
+    kept = "+" if side is Side.AFTER else "-"
+    signs = [sign for sign, _ in hunk.lines]
+    for first, _ in _runs(signs):
+        yield sum(1 for sign in signs[:first] if sign in {" ", kept})
