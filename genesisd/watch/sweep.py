@@ -1,0 +1,252 @@
+"""One sweep: ask, keep, look, judge, and only then write. Whatever cannot be known is told as a trouble and left alone.
+
+The order is what keeps a daemon harmless that is killed in the middle: answers are kept as they come, decisions in
+one transaction, and the watchlist last, each line only for an answer of this very sweep.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from genesisd.clock import Clock
+from genesisd.errors import ConfigError, UnavailableError
+from genesisd.watch import evidence, pin_facts, wanted
+from genesisd.watch.belief import believe
+from genesisd.watch.decisions import Decision
+from genesisd.watch.model import Answer, Known, LineageFact, PatchFact, Pin, PinFacts, Pull, Unanswered
+from genesisd.watch.newcomers import Newcomers
+from genesisd.watch.ports import Appraisal, Appraiser, Decisions, Diff, Facts, Index, Mirror, Patches, Upstream
+from genesisd.watch.refs import Ref
+from genesisd.watch.result import StatusChange, SweepKind, SweepOutcome, SweepResult
+from genesisd.watch.rows import Row, Watchlist, row_id
+from genesisd.watch.scoring import Interests
+from genesisd.watch.spec import WatchSpec
+from genesisd.watch.watchlist import load
+
+
+class Step(StrEnum):
+    """What a sweep is at, in this order."""
+
+    READ = "reading the watchlist"
+    ASK = "asking upstream"
+    HISTORY = "reading the history"
+    DIFFS = "fetching diffs"
+    LOOK = "looking into the pins"
+    JUDGE = "judging"
+    WRITE = "writing the watchlist"
+    NEW = "looking for new pull requests"
+    RELEASES = "looking for releases"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facing:
+    """What triage is given."""
+
+    watchlist: Watchlist
+    rows: tuple[Row, ...]
+    known: Mapping[Ref, Known]
+    facts: Mapping[Ref, tuple[PinFacts, ...]]
+    appraisal: Appraisal
+    pins: tuple[Pin, ...]
+    patches: Mapping[str, PatchFact]
+    now: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What a sweep stands on.
+
+    Attributes:
+        upstream, mirror, index, appraiser, patches, facts, decisions: the ports; no mirror, no lineage.
+        pins: those that play a part; raises ConfigError.
+        interests: what this box runs.
+        more: pull requests that markers and gates speak of.
+        triage: decisions from facts.
+        write: changes status lines in the file; returns those that were made, and a trouble or "".
+        clock: the time.
+    """
+
+    upstream: Upstream
+    mirror: Mirror | None
+    index: Index
+    appraiser: Appraiser
+    patches: Patches
+    facts: Facts
+    decisions: Decisions
+    pins: Callable[[], Awaitable[tuple[Pin, ...]]]
+    interests: Callable[[], Interests]
+    more: Callable[[], Iterable[Ref]]
+    triage: Callable[[Facing], tuple[Decision, ...]]
+    write: Callable[[Path, Sequence[StatusChange]], tuple[tuple[StatusChange, ...], str]]
+    clock: Clock
+
+
+class Sweep:
+    """One, from the first question to the last note; ``run`` it once."""
+
+    def __init__(self, on: Ground, spec: WatchSpec, kind: SweepKind, window: str, say: Callable[[Step], None]) -> None:
+        self._on = on
+        self._spec = spec
+        self._kind = kind
+        self._window = window
+        self._say = say
+        self._troubles: list[str] = []
+        self._began = on.clock.wall()
+
+    async def run(self) -> SweepResult:
+        """Do it all. Raises StoreReadError where nothing can be kept; whatever else fails is in the result."""
+        result = SweepResult(kind=self._kind, window=self._window, started=self._began)
+        self._say(Step.READ)
+        watchlist = await self._read()
+        if watchlist is None:
+            return self._ended(replace(result, outcome=SweepOutcome.FAILED))
+        rows = wanted.rows_of(watchlist, self._kind)
+        patches = self._on.patches.facts()
+        refs = wanted.refs_of(rows, patches.values() if self._whole else (), self._on.more() if self._whole else ())
+        pins = await self._pins()
+        known = await self._ask(refs)
+        pulls = wanted.with_diffs(refs, known)
+        history = await self._history(pulls, pins)
+        appraisal = await self._look(pulls, pins, patches)
+        facts = {ref: pin_facts.joined(ref, pins, history, appraisal) for ref in refs}
+        await pin_facts.keep(self._on.facts, facts)
+        result = replace(result, watchlist=watchlist, known=known, pins=pins, facts=facts, anchors=appraisal.anchors)
+        result = await self._judge(result, watchlist, rows, appraisal, patches)
+        result = await self._write(result, rows)
+        if self._whole:
+            result = await self._around(result, refs, patches)
+        return self._ended(self._judged(result, refs))
+
+    @property
+    def _whole(self) -> bool:
+        """Every row, and what no row names."""
+        return self._kind is not SweepKind.HOURLY
+
+    async def _read(self) -> Watchlist | None:
+        if self._spec.watchlist is None:
+            self._troubles.append("no watchlist is configured")
+            return None
+        try:
+            return await asyncio.to_thread(load, self._spec.watchlist)
+        except ConfigError as error:
+            self._troubles.append(error.message)
+            return None
+
+    async def _pins(self) -> tuple[Pin, ...]:
+        try:
+            pins = await self._on.pins()
+        except ConfigError as error:
+            self._troubles.append(f"no pin can be looked into: {error.message}")
+            return ()
+        self._troubles += [f"pin {pin.id} has no files in the cache to look into" for pin in pins if not pin.tree]
+        return pins
+
+    # --- upstream ---------------------------------------------------------------------------------------------
+
+    async def _ask(self, refs: Sequence[Ref]) -> Mapping[Ref, Known]:
+        self._say(Step.ASK)
+        before = await self._on.facts.known(refs)
+        answers = await self._on.upstream.pulls(refs)
+        believed = [believe(before.get(ref), answers[ref]) for ref in refs]
+        await self._on.facts.learn(believed)
+        self._tell_unanswered(believed)
+        return await self._on.facts.known(refs)
+
+    def _tell_unanswered(self, answers: Sequence[Answer]) -> None:
+        silent = [one for one in answers if isinstance(one, Unanswered)]
+        if silent:
+            why = ", ".join(sorted({str(one.why) for one in silent}))
+            self._troubles.append(f"upstream did not answer for {len(silent)} of {len(answers)} pull requests ({why})")
+
+    async def _history(self, pulls: Sequence[Pull], pins: Sequence[Pin]) -> Mapping[tuple[Ref, str], LineageFact]:
+        self._say(Step.HISTORY)
+        if self._on.mirror is None:
+            return {}
+        if self._spec.fetch and (trouble := await self._on.mirror.update()):
+            self._troubles.append(trouble)
+        return await self._on.mirror.lineage(wanted.merged(pulls), pins)
+
+    # --- the pins ---------------------------------------------------------------------------------------------
+
+    async def _look(self, pulls: Sequence[Pull], pins: Sequence[Pin], patches: Mapping[str, PatchFact]) -> Appraisal:
+        self._say(Step.DIFFS)
+        diffs: dict[Ref, Diff] = {}
+        trees = [pin for pin in pins if pin.tree]
+        if trees:
+            for pull in pulls:
+                if (diff := await self._on.upstream.diff(pull)) is not None:
+                    diffs[pull.ref] = diff
+        if missing := len(pulls) - len(diffs):
+            self._troubles.append(f"{missing} of {len(pulls)} diffs could not be had")
+        self._say(Step.LOOK)
+        ours = sorted(patch.id for patch in patches.values() if patch.active)
+        try:
+            return await self._on.appraiser.appraise(trees, pulls, diffs, ours)
+        except UnavailableError as error:
+            self._troubles.append(f"the pins could not be looked into: {error.message}")
+            return Appraisal(content={}, collisions={})
+
+    # --- what follows -----------------------------------------------------------------------------------------
+
+    async def _judge(
+        self,
+        result: SweepResult,
+        watchlist: Watchlist,
+        rows: tuple[Row, ...],
+        appraisal: Appraisal,
+        patches: Mapping[str, PatchFact],
+    ) -> SweepResult:
+        self._say(Step.JUDGE)
+        now = self._on.clock.wall()
+        facing = Facing(
+            watchlist=watchlist,
+            rows=rows,
+            known=result.known,
+            facts=result.facts,
+            appraisal=appraisal,
+            pins=result.pins,
+            patches=patches,
+            now=now,
+        )
+        decisions = self._on.triage(facing)
+        covers = None if self._whole else tuple(row_id(row) for row in rows)
+        met = await self._on.decisions.meet(decisions, now, covers=covers)
+        kept = await self._on.decisions.all()
+        return replace(result, decisions=decisions, met=met, kept=kept, covers=covers)
+
+    async def _write(self, result: SweepResult, rows: Sequence[Row]) -> SweepResult:
+        self._say(Step.WRITE)
+        changes = evidence.changes(rows, result.known, self._began)
+        if not changes or self._spec.watchlist is None:
+            return result
+        made, trouble = await asyncio.to_thread(self._on.write, self._spec.watchlist, changes)
+        if trouble:
+            self._troubles.append(trouble)
+        return replace(result, changes=made)
+
+    async def _around(self, result: SweepResult, refs: Sequence[Ref], patches: Mapping[str, PatchFact]) -> SweepResult:
+        self._say(Step.NEW)
+        newcomers = Newcomers(self._on.upstream, self._on.facts, self._on.appraiser)
+        new, trouble = await newcomers.find(self._spec, frozenset(refs), patches, self._on.interests(), result.pins)
+        if trouble:
+            self._troubles.append(trouble)
+        self._say(Step.RELEASES)
+        releases = await self._on.index.releases(self._spec.package)
+        if releases is None:
+            self._troubles.append(f"the package index did not tell the releases of {self._spec.package}")
+        return replace(result, new=new, releases=releases)
+
+    def _judged(self, result: SweepResult, refs: Sequence[Ref]) -> SweepResult:
+        """A sweep that no question of was answered is a failed one; its window is tried again."""
+        heard = any(evidence.answered(result.known.get(ref), self._began) for ref in refs)
+        if refs and not heard:
+            return replace(result, outcome=SweepOutcome.FAILED)
+        return replace(result, outcome=SweepOutcome.PARTIAL if self._troubles else SweepOutcome.DONE)
+
+    def _ended(self, result: SweepResult) -> SweepResult:
+        seconds = max(0.0, self._on.clock.wall() - self._began)
+        return replace(result, seconds=seconds, asked=self._on.upstream.asked(), troubles=tuple(self._troubles))

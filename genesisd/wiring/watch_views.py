@@ -1,0 +1,233 @@
+"""What the watch knows, as the control socket shows it. Pure translation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+from genesisd.control.watch_views import (
+    UNKNOWN,
+    CollisionView,
+    DecisionView,
+    DossierView,
+    EditDossierView,
+    PinFactsView,
+    PullView,
+    SweepView,
+    WatchedView,
+    WatchRowView,
+)
+from genesisd.store.watch_ledger import SweepRecord
+from genesisd.watch.decisions import QUIET, Dossier, KeptDecision, Standing, Urgency
+from genesisd.watch.model import Collision, Known, PatchFact, PinFacts, Pull
+from genesisd.watch.refs import Ref
+from genesisd.watch.rows import Row, Watchlist, WatchRow, row_id
+from genesisd.watch.severity import rate
+
+_URGENCIES = tuple(Urgency)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """All that is kept of the watch at one moment.
+
+    Attributes:
+        watchlist: as the file reads now, or None.
+        trouble: why it cannot be read, or "".
+        known: by ref.
+        facts: of the newest look at the pins, by ref.
+        kept: every decision.
+        patches: by id.
+    """
+
+    watchlist: Watchlist | None = None
+    trouble: str = ""
+    known: Mapping[Ref, Known] = field(default_factory=dict)
+    facts: Mapping[Ref, tuple[PinFacts, ...]] = field(default_factory=dict)
+    kept: tuple[KeptDecision, ...] = ()
+    patches: Mapping[str, PatchFact] = field(default_factory=dict)
+
+    def rows(self) -> tuple[Row, ...]:
+        """In the order of the file."""
+        return () if self.watchlist is None else (*self.watchlist.watch, *self.watchlist.sweep)
+
+    def open(self) -> tuple[KeptDecision, ...]:
+        """Decisions that wait for a person."""
+        return tuple(one for one in self.kept if one.standing is Standing.OPEN and one.decision.kind not in QUIET)
+
+
+def is_stale(known: Known | None, now: float, max_age: float) -> bool:
+    """Whether upstream last answered longer ago than allowed, or never."""
+    age = None if known is None else known.age(now)
+    return age is None or age > max_age
+
+
+def rows(looked: Looked, now: float, max_age: float) -> tuple[WatchRowView, ...]:
+    """One each."""
+    return tuple(_row(row, looked, now, max_age) for row in looked.rows())
+
+
+def by_state(views: Iterable[WatchRowView]) -> dict[str, int]:
+    """How many rows stand how."""
+    return dict(Counter(view.state for view in views))
+
+
+def _row(row: Row, looked: Looked, now: float, max_age: float) -> WatchRowView:
+    known = looked.known.get(row.upstream)
+    pull = None if known is None else known.pull
+    open_here = [one for one in looked.open() if one.decision.row == row_id(row)]
+    rated = rate(row, pull, _bound(row, looked))
+    watched = isinstance(row, WatchRow)
+    return WatchRowView(
+        row=row_id(row),
+        section="watch" if watched else "sweep",
+        line=row.line,
+        ref=str(row.upstream),
+        title="" if pull is None else pull.title,
+        state=UNKNOWN if pull is None or is_stale(known, now, max_age) else str(pull.state),
+        claimed=str(row.status) if isinstance(row, WatchRow) else "",
+        checked_at=None if pull is None else pull.checked_at,
+        unknown=_unknown(known, now, max_age),
+        action=str(row.action if isinstance(row, WatchRow) else row.trigger),
+        severity=str(rated.severity),
+        derived=rated.derived,
+        patches=row.patches,
+        in_pins={one.pin: str(one.content.content) for one in looked.facts.get(row.upstream, ())},
+        decisions=tuple(one.id for one in open_here),
+        urgency=str(min((one.decision.urgency for one in open_here), key=_URGENCIES.index, default=Urgency.NONE)),
+    )
+
+
+def _bound(row: Row, looked: Looked) -> tuple[PatchFact, ...]:
+    named = (looked.patches.get(name) for name in row.patches)
+    return tuple(patch for patch in named if patch is not None and patch.active)
+
+
+def _unknown(known: Known | None, now: float, max_age: float) -> str:
+    if known is not None and known.unknown is not None:
+        return f"{known.unknown.why}: {known.unknown.text}" if known.unknown.text else str(known.unknown.why)
+    if known is None or known.pull is None:
+        return "never asked"
+    return "not asked for longer than allowed" if is_stale(known, now, max_age) else ""
+
+
+def watched(ref: Ref, looked: Looked, dossiers: Iterable[Dossier], now: float, max_age: float) -> WatchedView:
+    """All about one pull request."""
+    known = looked.known.get(ref)
+    unknown = None if known is None else known.unknown
+    return WatchedView(
+        ref=str(ref),
+        pull=None if known is None or known.pull is None else pull_view(known.pull),
+        unknown="" if unknown is None else str(unknown.why),
+        unknown_at=None if unknown is None else unknown.at,
+        unknown_text="" if unknown is None else unknown.text,
+        rows=tuple(_row(row, looked, now, max_age) for row in looked.rows() if row.upstream == ref),
+        pins=tuple(pin_facts(one) for one in looked.facts.get(ref, ())),
+        decisions=tuple(
+            decision(one) for one in sorted(looked.kept, key=lambda one: -one.id) if one.decision.ref == ref
+        ),
+        dossiers=tuple(dossier(one, whole=False) for one in dossiers if one.ref == ref),
+    )
+
+
+def pull_view(pull: Pull) -> PullView:
+    """Upstream's answer."""
+    return PullView(
+        ref=str(pull.ref),
+        state=str(pull.state),
+        checked_at=pull.checked_at,
+        is_issue=pull.is_issue,
+        title=pull.title,
+        draft=pull.draft,
+        base=pull.base,
+        head=pull.head,
+        merge_commit=pull.merge_commit,
+        merged_at=pull.merged_at,
+        closed_at=pull.closed_at,
+        updated_at=pull.updated_at,
+        labels=pull.labels,
+        files=pull.files,
+        now_at=None if pull.now_at is None else str(pull.now_at),
+    )
+
+
+def pin_facts(facts: PinFacts) -> PinFactsView:
+    """What one pin has."""
+    met = facts.collisions
+    return PinFactsView(
+        pin=facts.pin,
+        slots=facts.slots,
+        lineage=str(facts.lineage.lineage),
+        how=facts.lineage.how,
+        lineage_evidence=facts.lineage.evidence,
+        content=str(facts.content.content),
+        rung=str(facts.content.rung),
+        content_evidence=facts.content.evidence,
+        collisions=None if met is None else tuple(map(_collision, met)),
+    )
+
+
+def _collision(one: Collision) -> CollisionView:
+    return CollisionView(**{**asdict(one), "place": str(one.place)})
+
+
+def decisions(kept: Sequence[KeptDecision]) -> tuple[DecisionView, ...]:
+    """By urgency, the oldest of each first."""
+    order = sorted(kept, key=lambda one: (_URGENCIES.index(one.decision.urgency), one.id))
+    return tuple(map(decision, order))
+
+
+def decision(kept: KeptDecision) -> DecisionView:
+    """One, with what became of it."""
+    made = kept.decision
+    return DecisionView(
+        id=kept.id,
+        kind=str(made.kind),
+        standing=str(kept.standing),
+        row=made.row,
+        ref=str(made.ref),
+        patches=made.patches,
+        pins=made.pins,
+        urgency=str(made.urgency),
+        severity=made.severity,
+        derived=made.derived,
+        reason=made.reason,
+        evidence=made.evidence,
+        opened=kept.opened,
+        seen=kept.seen,
+        by=kept.by,
+        why=kept.why,
+        until=kept.until,
+        revisit_when=kept.revisit_when,
+    )
+
+
+def dossier(one: Dossier, *, whole: bool) -> DossierView:
+    """Without its edits unless ``whole``: they are long."""
+    edits = tuple(EditDossierView(**asdict(edit)) for edit in one.edits) if whole else ()
+    return DossierView(
+        patch=one.patch,
+        ref=str(one.ref),
+        pin=one.pin,
+        outcome=str(one.outcome),
+        reason=one.reason,
+        made_at=one.made_at,
+        edits=edits,
+        tests=one.tests,
+    )
+
+
+def swept(record: SweepRecord) -> SweepView:
+    """One that is over."""
+    step = str(record.summary.get("text") or "")
+    return SweepView(
+        id=record.id,
+        kind=record.kind,
+        window=record.window,
+        started=record.started,
+        finished=record.finished,
+        outcome=record.outcome or "",
+        step=step,
+        summary=record.summary,
+    )
