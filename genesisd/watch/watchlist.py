@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from genesisd.errors import ConfigError
-from genesisd.watch.parts import Listing, Mapping, Part, Scalar, compose, kind
+from genesisd.watch.parts import Listing, Mapping, Part, Scalar, compose, kind, plain
 from genesisd.watch.refs import Ref
 from genesisd.watch.row_fields import RowFields
 from genesisd.watch.row_reading import sweep_row, watch_row
@@ -36,6 +36,10 @@ class Layout:
         """The list behind ``name``, or None where the file has no such section."""
         part = self.root.get(name)
         return part if isinstance(part, Listing) else None
+
+    def said(self) -> dict[str, Any]:
+        """What the file says, less how it is written: text, lists of it, and mappings."""
+        return cast("dict[str, Any]", plain(self.root))
 
 
 def load(path: Path) -> Watchlist:
