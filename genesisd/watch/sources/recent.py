@@ -1,0 +1,219 @@
+"""Which pull requests changed lately, within a budget of its own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from genesisd.clock import Clock
+from genesisd.watch.model import Pull, WhyUnknown
+from genesisd.watch.ports import Facts, Recent
+from genesisd.watch.refs import Ref
+from genesisd.watch.sources import batches, etags, queries
+from genesisd.watch.sources.calls import Calls, Failure
+from genesisd.watch.sources.graphql import NOTE, nonce
+from genesisd.watch.sources.mark import Mark, Step, Walk, parsed, written
+from genesisd.watch.sources.queries import Page
+from genesisd.watch.sources.reading import MOST_FILES, Unreadable, rest_pull
+
+START = 50
+"""Pull requests a page of GraphQL's, each with up to a hundred files."""
+LISTED = 100
+"""Pull requests a page of REST's, without files."""
+
+
+_BROKEN = Failure(WhyUnknown.OUTAGE, "the answer broke off", heavy=True)
+
+
+@dataclass(slots=True)
+class _Purse:
+    """Requests that one look may still cost."""
+
+    left: int
+
+    def take(self) -> bool:
+        """One of them, if there is one."""
+        self.left -= 1
+        return self.left >= 0
+
+
+class Changes:
+    """Reads the list of changes from the newest on, up to where the last reading began.
+
+    Args:
+        calls: asks.
+        facts: keep the tag of the list and the size of a page.
+        clock: for times.
+        pages: requests that one look may cost.
+    """
+
+    def __init__(self, calls: Calls, facts: Facts, clock: Clock, pages: int) -> None:
+        self._calls = calls
+        self._facts = facts
+        self._clock = clock
+        self._pages = pages
+
+    async def since(self, repo: str, mark: str | None, most: int) -> Recent | None:
+        """What changed; None where upstream did not answer, or nothing may be asked."""
+        purse, old = _Purse(self._pages), parsed(mark)
+        tokened = self._calls.has_token()
+        first = await self._first(repo, mark if old else None, 1 if tokened else LISTED, purse)
+        if first is None:
+            return None
+        tag, listed = first
+        if listed is None:  # 304
+            return Recent(pulls=(), mark=mark or "", complete=True)
+        walk = Walk(old, most)
+        pages = self._queried(repo, walk, purse) if tokened else self._listed(repo, listed, purse)
+        read = await _read(pages, walk, once=old is None)
+        after = walk.mark()
+        if not read or after is None:
+            return None
+        pulls = tuple(walk.pulls) if tokened else await self._with_files(walk.pulls, purse)
+        return await self._told(repo, after, pulls, tag, complete=walk.ended or old is None)
+
+    async def _told(
+        self, repo: str, after: Mark, pulls: tuple[Pull, ...], tag: str | None, *, complete: bool
+    ) -> Recent:
+        mark = written(after)
+        # The tag is good for this mark alone: whoever comes with an older one has not seen what this look told.
+        usable = tag if complete and after.gap is None else None
+        await self._facts.note(etags.NOTE, {_list(repo): {"etag": usable, "mark": mark} if usable else None})
+        return Recent(pulls=pulls, mark=mark, complete=complete)
+
+    async def _first(
+        self, repo: str, mark: str | None, size: int, purse: _Purse
+    ) -> tuple[str | None, list[Any] | None] | None:
+        """Tag and entries of the first page, None for the entries where nothing changed; None: no answer."""
+        kept = (await self._facts.recall(etags.NOTE, (_list(repo),))).get(_list(repo)) or {}
+        etag = kept.get("etag") if mark is not None and kept.get("mark") == mark else None
+        if not purse.take():
+            return None
+        reply = await self._calls.get("recent", _page(repo, size, 1), etag=etag)
+        if isinstance(reply, Failure):
+            return None
+        if reply.unchanged:
+            return etag, None
+        try:
+            listed = reply.json()
+        except ValueError:
+            return None
+        return (reply.headers.get("etag"), listed) if isinstance(listed, list) else None
+
+    async def _queried(self, repo: str, walk: Walk, purse: _Purse) -> AsyncGenerator[Page | None, None]:
+        """Pages of GraphQL's, smaller ones where a page was too much; None: no answer."""
+        kept = (await self._facts.recall(NOTE, ("recent",))).get("recent")
+        size = batches.recalled(kept, self._clock.wall(), START)
+        after: str | None = None
+        jumped = False
+        while purse.take():
+            if not jumped and (gap := walk.jump()):
+                after, jumped = gap, True
+            page = await self._query(repo, size.now, after)
+            if isinstance(page, Failure):
+                if not page.heavy or size.now == 1:
+                    yield None
+                    return
+                size = size.shrunk(size.now // 2, self._clock.wall())
+                await self._facts.note(NOTE, {"recent": size.note()})
+                continue
+            if page is None:
+                walk.lose_cursor()
+                yield None
+                return
+            yield page
+            if page.items:
+                after = page.items[-1][0]
+        yield None
+
+    async def _query(self, repo: str, size: int, after: str | None) -> Page | Failure | None:
+        name = nonce()
+        reply = await self._calls.query("recent", queries.newest(repo, size, after, name))
+        if isinstance(reply, Failure):
+            return reply
+        try:
+            page = queries.read_page(repo, name, reply.json(), self._clock.wall() - reply.age)
+        except ValueError:
+            return replace(_BROKEN, status=reply.status)
+        if isinstance(page, str):
+            return None if after else replace(_BROKEN, text=page)
+        self._calls.budget = page.budget or self._calls.budget
+        return page
+
+    async def _listed(self, repo: str, listed: list[Any], purse: _Purse) -> AsyncGenerator[Page | None, None]:
+        """Pages of the list, the first of which is there already."""
+        number = 1
+        while True:
+            try:
+                at = self._clock.wall()
+                items = tuple(("", rest_pull(Ref(repo, int(told["number"])), told, at)) for told in listed)
+            except (Unreadable, KeyError, TypeError, ValueError):
+                yield None
+                return
+            yield Page(items, more=len(listed) == LISTED)
+            number += 1
+            if not purse.take():
+                yield None
+                return
+            reply = await self._calls.get("recent", _page(repo, LISTED, number))
+            try:
+                listed = [] if isinstance(reply, Failure) else reply.json()
+            except ValueError:
+                listed = []
+            if isinstance(reply, Failure) or not isinstance(listed, list):
+                yield None
+                return
+
+    async def _with_files(self, pulls: list[Pull], purse: _Purse) -> tuple[Pull, ...]:
+        """With their files, the newest first, as long as requests are left."""
+        found = []
+        for pull in pulls:
+            files = await self._files(pull) if purse.take() else None
+            found.append(replace(pull, files=files))
+        return tuple(found)
+
+    async def _files(self, pull: Pull) -> tuple[str, ...] | None:
+        reply = await self._calls.get("files", f"/repos/{pull.ref.repo}/pulls/{pull.ref.number}/files?per_page=100")
+        if isinstance(reply, Failure):
+            return None
+        try:
+            names = tuple(str(told["filename"]) for told in reply.json())
+        except (ValueError, KeyError, TypeError):
+            return None
+        return names if len(names) < MOST_FILES else None
+
+
+async def _read(pages: AsyncGenerator[Page | None, None], walk: Walk, *, once: bool) -> bool:
+    """Walk through the pages; False where not even the first one came."""
+    seen = False
+    async with aclosing(pages):
+        async for page in pages:
+            if page is None:
+                return seen
+            seen = True
+            if _through(page, walk) or once:
+                return True
+    return seen
+
+
+def _through(page: Page, walk: Walk) -> bool:
+    """Feed a page to the walk; True when nothing more is wanted."""
+    for cursor, pull in page.items:
+        step = walk.step(pull, cursor)
+        if step is Step.END:
+            return True
+        if step is Step.PASS and walk.jump():
+            return False
+    if not page.more:
+        walk.finish()
+    return not page.more
+
+
+def _page(repo: str, size: int, number: int) -> str:
+    return f"/repos/{repo}/pulls?state=all&sort=updated&direction=desc&per_page={size}&page={number}"
+
+
+def _list(repo: str) -> str:
+    return f"/repos/{repo}/pulls"

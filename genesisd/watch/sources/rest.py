@@ -1,0 +1,79 @@
+"""Asks about one ref at a time, as one must without a token. What has not changed is told by 304."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from genesisd.clock import Clock
+from genesisd.watch.model import Answer, Pull, Unanswered, WhyUnknown
+from genesisd.watch.ports import Facts
+from genesisd.watch.refs import Ref
+from genesisd.watch.sources import etags
+from genesisd.watch.sources.calls import Calls, Failure, Reply
+from genesisd.watch.sources.reading import Unreadable, rest_issue, rest_pull
+
+_Reader = Callable[[Ref, Any, float], Pull]
+_READERS: dict[str, _Reader] = {"pulls": rest_pull, "issues": rest_issue}
+
+
+class Singly:
+    """One request a ref; two for an issue that was never seen before, which is first asked for as a pull request."""
+
+    def __init__(self, calls: Calls, facts: Facts, clock: Clock) -> None:
+        self._calls = calls
+        self._facts = facts
+        self._clock = clock
+
+    async def ask(self, refs: Sequence[Ref], kept: Mapping[Ref, Pull]) -> dict[Ref, Answer]:
+        """One answer for each of ``refs``; ``kept`` has what upstream told before."""
+        tags = await self._facts.recall(etags.NOTE, [path(ref, kind) for ref in refs for kind in _READERS])
+        found: dict[Ref, Answer] = {}
+        learnt: dict[str, Any] = {}
+        for ref in refs:
+            found[ref] = await self._one(ref, kept.get(ref), tags, learnt)
+        if learnt:
+            await self._facts.note(etags.NOTE, learnt)
+        return found
+
+    async def _one(self, ref: Ref, kept: Pull | None, tags: Mapping[str, Any], learnt: dict[str, Any]) -> Answer:
+        kinds = ("issues", "pulls") if kept is not None and kept.is_issue else ("pulls", "issues")
+        text = ""
+        for kind in kinds:
+            place = path(ref, kind)
+            reply = await self._calls.get("rows", place, etag=etags.usable(tags.get(place), kept))
+            if isinstance(reply, Failure):
+                if reply.why is WhyUnknown.NOT_FOUND and kind == kinds[0]:
+                    continue
+                return self._unknown(ref, reply.why, reply.text)
+            try:
+                pull = self._read(ref, kind, reply, kept)
+            except Unreadable as error:
+                text = str(error)
+                continue
+            if not reply.unchanged:
+                learnt[place] = etags.note(reply.headers.get("etag"), pull)
+            return pull
+        return self._unknown(ref, WhyUnknown.OUTAGE, text or "neither a pull request nor an issue was told")
+
+    def _read(self, ref: Ref, kind: str, reply: Reply, kept: Pull | None) -> Pull:
+        at = self._clock.wall() - reply.age
+        if reply.unchanged:
+            if kept is None:
+                raise Unreadable("told that nothing changed, but nothing is kept")
+            return replace(kept, checked_at=at)
+        try:
+            return _READERS[kind](ref, reply.json(), at)
+        except Unreadable:
+            raise
+        except ValueError:
+            raise Unreadable("the answer broke off") from None
+
+    def _unknown(self, ref: Ref, why: WhyUnknown, text: str) -> Unanswered:
+        return Unanswered(ref, why, self._clock.wall(), text)
+
+
+def path(ref: Ref, kind: str = "pulls") -> str:
+    """Where a ref is in the API."""
+    return f"/repos/{ref.repo}/{kind}/{ref.number}"
