@@ -1,0 +1,138 @@
+"""GitHub as the watch's upstream: many refs a request with a token, one a request without, the same answers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import aiohttp
+
+from genesisd.clock import Clock
+from genesisd.watch.belief import believe
+from genesisd.watch.model import Answer, Asked, Budget, Pull, Unanswered, WhyUnknown
+from genesisd.watch.ports import Diff, Facts, Recent
+from genesisd.watch.refs import Ref
+from genesisd.watch.sources.cache import DiffCache
+from genesisd.watch.sources.calls import DEADLINE, PATIENCE, Calls
+from genesisd.watch.sources.diffs import Diffs
+from genesisd.watch.sources.gate import Gate, Sleep
+from genesisd.watch.sources.graphql import Rows
+from genesisd.watch.sources.reading import possible
+from genesisd.watch.sources.recent import Changes
+from genesisd.watch.sources.rest import Singly
+from genesisd.watch.sources.token import Token
+from genesisd.watch.spec import WatchSpec
+
+RENAMED = "renamed"
+"""Kind of the notes of moves that were told."""
+
+
+class GitHub:
+    """Implements ``ports.Upstream``. Make one a sweep: it counts what that sweep asks.
+
+    Args:
+        session: whose connections are used; it needs no headers of its own.
+        spec: address, budgets, and where the token is.
+        clock: for times and waits.
+        facts: what upstream told before, and notes (kinds etag, batch, renamed).
+        cache: folder for diffs.
+        gate: shared by all sweeps of a daemon; None: one of its own.
+        tell: gets a sentence for the log now and then (a move, a token that cannot be read); never the token.
+        environ: of the daemon, for systemd's credentials.
+        sleep: for waits; tests pass another one.
+        deadline: seconds for one request.
+        patience: seconds that waiting for limits may take in all.
+    """
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        spec: WatchSpec,
+        clock: Clock,
+        facts: Facts,
+        cache: Path,
+        *,
+        gate: Gate | None = None,
+        tell: Callable[[str], None] = lambda _: None,
+        environ: Mapping[str, str] = os.environ,
+        sleep: Sleep = asyncio.sleep,
+        deadline: float = DEADLINE,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._clock = clock
+        self._facts = facts
+        self._tell = tell
+        self._token = Token(spec.token, spec.api, environ)
+        gate = gate or Gate(clock, sleep)
+        self._calls = Calls(session, spec, clock, gate, self._token, deadline=deadline, patience=patience)
+        self._rows = Rows(self._calls, facts, clock)
+        self._singly = Singly(self._calls, facts, clock)
+        self._changes = Changes(self._calls, facts, clock, spec.new_pulls.pages)
+        self._diffs = Diffs(self._calls, DiffCache(cache))
+        self._told_of_token = ""
+
+    async def pulls(self, refs: Sequence[Ref]) -> Mapping[Ref, Answer]:
+        """One answer for each of ``refs``; those whose last answer is oldest are asked for first."""
+        wanted = list(dict.fromkeys(refs))
+        known = await self._facts.known(wanted)
+        kept = {ref: one.pull for ref, one in known.items() if one.pull is not None}
+        asked = sorted(filter(possible, wanted), key=lambda ref: kept[ref].checked_at if ref in kept else 0.0)
+        found = await (self._rows.ask(asked) if self._has_token() else self._singly.ask(asked, kept))
+        answers = {ref: believe(known.get(ref), found.get(ref) or self._impossible(ref)) for ref in wanted}
+        await self._tell_of_moves(answers)
+        return answers
+
+    async def recent(self, repo: str, mark: str | None, *, most: int) -> Recent | None:
+        """What changed since ``mark``, within ``new_pulls.pages`` requests."""
+        if not possible(Ref(repo, 1)):
+            return None
+        self._has_token()
+        return await self._changes.since(repo, mark, most)
+
+    async def diff(self, pull: Pull) -> Diff | None:
+        """Its diff at ``pull.head``."""
+        self._has_token()
+        return await self._diffs.get(pull)
+
+    def asked(self) -> Asked:
+        """Kinds of questions: rows, recent, files, diff."""
+        return self._calls.asked()
+
+    def budget(self) -> Budget:
+        """As upstream last told."""
+        return self._calls.budget
+
+    @property
+    def token_problem(self) -> str:
+        """What is wrong with the token that was declared, or ""."""
+        return self._token.problem
+
+    def _has_token(self) -> bool:
+        there = self._calls.has_token()
+        if self._token.problem and self._token.problem != self._told_of_token:
+            self._told_of_token = self._token.problem
+            self._tell(self._token.problem)
+        return there
+
+    def _impossible(self, ref: Ref) -> Unanswered:
+        return Unanswered(ref, WhyUnknown.NOT_FOUND, self._clock.wall(), "no repository can have that name")
+
+    async def _tell_of_moves(self, answers: Mapping[Ref, Answer]) -> None:
+        """Once a move, also over restarts."""
+        moves = {_moved(answer): answer for answer in answers.values() if isinstance(answer, Pull) and answer.now_at}
+        if not moves:
+            return
+        told = await self._facts.recall(RENAMED, [of for of, _ in moves])
+        for (of, to), answer in moves.items():
+            if told.get(of) != to:
+                self._tell(f"{answer.ref} is now {answer.now_at}: name it so in the watchlist")
+        await self._facts.note(RENAMED, dict(moves))
+
+
+def _moved(answer: Pull) -> tuple[str, str]:
+    """What moved and where to: a whole repository, or one issue out of it."""
+    there = answer.now_at or answer.ref
+    whole = there.number == answer.ref.number
+    return (answer.ref.repo, there.repo) if whole else (str(answer.ref), str(there))
