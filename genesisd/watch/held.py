@@ -1,0 +1,50 @@
+"""What pins have of a pull request, over all pins that count. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from genesisd.watch.model import Content, Lineage, PinFacts, Pull, State
+
+IN_HISTORY = frozenset({Lineage.ANCESTOR, Lineage.CHERRY_PICKED, Lineage.REVERTED})
+CURRENT = "current"
+CANDIDATE = "candidate"
+
+
+def counted(pins: Iterable[PinFacts]) -> tuple[PinFacts, ...]:
+    """The pins that play a part; all of them where none does."""
+    pins = tuple(pins)
+    return tuple(pin for pin in pins if pin.slots) or pins
+
+
+def having(pins: Iterable[PinFacts], content: Content) -> tuple[PinFacts, ...]:
+    """The pins, of those that count, where the verdict on content is ``content``."""
+    return tuple(pin for pin in counted(pins) if pin.content.content is content)
+
+
+def served(pins: Iterable[PinFacts]) -> tuple[PinFacts, ...]:
+    """The current pin, or where nobody says which that is, all that count."""
+    pins = counted(pins)
+    return tuple(pin for pin in pins if CURRENT in pin.slots) or pins
+
+
+def lost(pull: Pull | None, pins: Iterable[PinFacts]) -> tuple[PinFacts, ...]:
+    """The pins that had the pull request's content and have it no more.
+
+    Either its merge is in the pin's history and its content not in the files, or the current pin has the content
+    and the candidate does not.
+    """
+    if pull is None or pull.state is not State.MERGED:
+        return ()
+    pins = counted(pins)
+    running = any(CURRENT in pin.slots for pin in having(pins, Content.PRESENT))
+    return tuple(pin for pin in having(pins, Content.ABSENT) if _fell_out(pin, running=running))
+
+
+def ids(pins: Iterable[PinFacts]) -> tuple[str, ...]:
+    """Their names."""
+    return tuple(pin.pin for pin in pins)
+
+
+def _fell_out(pin: PinFacts, *, running: bool) -> bool:
+    return pin.lineage.lineage in IN_HISTORY or (running and CANDIDATE in pin.slots)
