@@ -12,7 +12,7 @@ from genesisd.watch.held import CANDIDATE, CURRENT, IN_HISTORY, counted, having,
 from genesisd.watch.making import make, rated
 from genesisd.watch.model import AnchorFact, Collision, Content, Known, PatchFact, PinFacts, State
 from genesisd.watch.rows import Action, Severity, Trigger
-from genesisd.watch.severity import at_least
+from genesisd.watch.severity import Rated, at_least
 
 _ANCHORED = frozenset({Action.DRIFT_CHECK, Trigger.REANCHOR})
 """Rows that ask for the anchors of their patches on every pin."""
@@ -37,11 +37,11 @@ def _stale(case: Case) -> Iterator[Decision]:
         if age is not None and age <= case.max_age:
             continue
         pull = known.pull
-        told = "never answered" if pull is None else f"last answered on {day(pull.checked_at)}"
+        told = "never answered" if pull is None else f"answered last on {day(pull.checked_at)}, too long ago to rely on"
         yield make(
             case,
             DecisionKind.STALE,
-            f"{known.ref}: upstream {told}: nothing newer is known{_why(known)}",
+            f"{known.ref}: upstream {told}{_why(known)}",
             proof.upstream(known),
             ref=known.ref,
             key=(known.ref,),
@@ -124,14 +124,14 @@ def _broken(case: Case) -> Iterator[Decision]:
     open_to_it = tuple(pin for pin in pins if not _mended_by_us(case, pin))
     if not open_to_it:
         return
-    named = " and ".join(proof.pin_name(pin) for pin in open_to_it)
+    named = proof.listed(open_to_it)
     merged = case.fix.pull is not None and case.fix.pull.state is State.MERGED
     mend = "take it over, or move to a pin that has it" if merged else "keep out of its way until it is merged"
     serving = any(CURRENT in pin.slots or not pin.slots for pin in open_to_it)
     yield make(
         case,
         DecisionKind.REGRESSION,
-        f"{named} has what {case.ref} breaks, and not the fix {case.fix.ref}: {mend}",
+        f"{named} {proof.has(open_to_it)} what {case.ref} breaks, and not the fix {case.fix.ref}: {mend}",
         proof.everything(case),
         patches=tuple(patch.id for patch in active(case)),
         pins=open_to_it,
@@ -150,11 +150,16 @@ def _does_harm(case: Case, pin: PinFacts) -> bool:
 
 
 def _unmended(case: Case, fix: PinFacts | None) -> bool:
-    """The fix is seen to be absent; or nobody looked, and it was never merged."""
+    """The fix is seen to be absent; or nobody looked, and it was never merged.
+
+    An issue is but a claim about our pins: beside it only what was seen counts.
+    """
     content = Content.UNKNOWN if fix is None else fix.content.content
     if content is Content.ABSENT:
         return True
     pull = None if case.fix is None else case.fix.pull
+    if case.pull is not None and case.pull.is_issue:
+        return False
     return content is Content.UNKNOWN and pull is not None and pull.state is not State.MERGED
 
 
@@ -174,11 +179,10 @@ def _fix_landed(case: Case) -> Iterator[Decision]:
     present = having(case.fix_pins, Content.PRESENT)
     for patch in case.patches:
         if present and patch.active and _carries_fix(case, patch):
-            named = " and ".join(proof.pin_name(pin) for pin in present)
             yield make(
                 case,
                 DecisionKind.RETIRE_CANDIDATE,
-                f"{named} has the fix {case.fix.ref}, which {patch.id} carries: it may be given up there; look at the "
+                f"{proof.listed(present)} {proof.has(present)} the fix {case.fix.ref}, which {patch.id} carries: it may be given up there; look at the "
                 "dossier first",
                 proof.everything(case),
                 ref=case.fix.ref,
@@ -221,6 +225,6 @@ def _rivals_in_prose(case: Case) -> Iterator[Decision]:
         "compete",
         (f"named in line {case.row.line} and below: {refs}", *proof.upstream(case.known)),
         patches=tuple(patch.id for patch in case.patches),
-        severity=None,
+        severity=Rated(Severity.P3, derived=True, why="prose alone"),
         key=(case.ref, "rivals", refs),
     )

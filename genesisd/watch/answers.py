@@ -152,7 +152,7 @@ def _how(pin: PinFacts) -> str:
                 "it is in the history and not in the files, so it was undone silently; give nothing of ours up for it"
             )
         case Lineage.ABSENT | Lineage.UNKNOWN:
-            return "the current pin has it; see before promoting"
+            return "the pin before it has it; give nothing of ours up for it"
 
 
 def _grade(case: Case, *, told: bool, running: bool) -> Rated:

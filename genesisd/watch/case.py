@@ -13,7 +13,7 @@ from types import MappingProxyType
 from genesisd.watch.clusters import Race
 from genesisd.watch.model import AnchorFact, Known, PatchFact, PinFacts, Pull
 from genesisd.watch.refs import Ref
-from genesisd.watch.rows import Action, Row, SweepRow, Trigger, WatchRow, row_id
+from genesisd.watch.rows import Action, Row, Severity, SweepRow, Trigger, WatchRow, row_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,7 @@ class Case:
         register: by proper id, for patches that only a collision names.
         anchors: of all patches on all pins.
         races: the clusters that the row runs in.
+        severity: written for the pull request, in this row or in its twin of the other section; None: nowhere.
         proposed: pull requests that its prose names as rivals, which no row binds to its patch.
         now: wall time.
         max_age: seconds after which upstream's answer is too old.
@@ -46,6 +47,7 @@ class Case:
     register: Mapping[str, PatchFact] = field(default_factory=lambda: MappingProxyType({}))
     anchors: tuple[AnchorFact, ...] = ()
     races: tuple[Race, ...] = ()
+    severity: Severity | None = None
     proposed: tuple[Ref, ...] = ()
     now: float
     max_age: float

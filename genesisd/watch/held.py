@@ -9,6 +9,7 @@ from genesisd.watch.model import Content, Lineage, PinFacts, Pull, State
 IN_HISTORY = frozenset({Lineage.ANCESTOR, Lineage.CHERRY_PICKED, Lineage.REVERTED})
 CURRENT = "current"
 CANDIDATE = "candidate"
+ROLLBACK = "rollback"
 
 
 def counted(pins: Iterable[PinFacts]) -> tuple[PinFacts, ...]:
@@ -31,14 +32,14 @@ def served(pins: Iterable[PinFacts]) -> tuple[PinFacts, ...]:
 def lost(pull: Pull | None, pins: Iterable[PinFacts]) -> tuple[PinFacts, ...]:
     """The pins that had the pull request's content and have it no more.
 
-    Either its merge is in the pin's history and its content not in the files, or the current pin has the content
-    and the candidate does not.
+    Either its merge is in the pin's history and its content not in the files, or the pin before it has the content:
+    the rollback pin's next is the current one, and the current one's the candidate.
     """
     if pull is None or pull.state is not State.MERGED:
         return ()
     pins = counted(pins)
-    running = any(CURRENT in pin.slots for pin in having(pins, Content.PRESENT))
-    return tuple(pin for pin in having(pins, Content.ABSENT) if _fell_out(pin, running=running))
+    had = {slot for pin in having(pins, Content.PRESENT) for slot in pin.slots}
+    return tuple(pin for pin in having(pins, Content.ABSENT) if _fell_out(pin, had))
 
 
 def ids(pins: Iterable[PinFacts]) -> tuple[str, ...]:
@@ -46,5 +47,11 @@ def ids(pins: Iterable[PinFacts]) -> tuple[str, ...]:
     return tuple(pin.pin for pin in pins)
 
 
-def _fell_out(pin: PinFacts, *, running: bool) -> bool:
-    return pin.lineage.lineage in IN_HISTORY or (running and CANDIDATE in pin.slots)
+def ahead(pins: Iterable[PinFacts]) -> tuple[PinFacts, ...]:
+    """Those that are not behind the current pin: what the rollback pin alone has, no pin to come need have."""
+    return tuple(pin for pin in pins if set(pin.slots) != {ROLLBACK})
+
+
+def _fell_out(pin: PinFacts, had: set[str]) -> bool:
+    older = {ROLLBACK: CURRENT, CURRENT: CANDIDATE}
+    return pin.lineage.lineage in IN_HISTORY or any(older.get(slot) in pin.slots for slot in had)

@@ -14,7 +14,7 @@ from genesisd.watch.severity import Rated, rate, urgency
 
 def rated(case: Case) -> Rated:
     """The severity of the row."""
-    return rate(case.row, case.pull, active(case))
+    return rate(case.row, case.pull, active(case), case.severity)
 
 
 def make(

@@ -6,13 +6,13 @@ Times are dates and not ages: what a line says must not change from night to nig
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from genesisd.watch.case import Case, active
 from genesisd.watch.evidence import day, happened
 from genesisd.watch.held import counted
 from genesisd.watch.model import AnchorFact, Content, Known, Lineage, PinFacts, Rung
-from genesisd.watch.rows import Row, WatchRow
+from genesisd.watch.rows import Row, SweepRow, WatchRow
 
 _PAGE = re.compile(r"https?://\S+?(?=[\s),;]|\.\s|\.?$)|\b[\w./-]+\.md\b(?:\s?§\s?[\w.]+)?")
 
@@ -51,6 +51,17 @@ def pin_name(pin: PinFacts) -> str:
     return f"{pin.pin} ({', '.join(pin.slots)})" if pin.slots else pin.pin
 
 
+def listed(pins: Sequence[PinFacts]) -> str:
+    """Such as ``0.23.0 (rollback), 0.24.0 (current) and 0.25.1``."""
+    *first, last = [pin_name(pin) for pin in pins] or ["no pin"]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def has(pins: Sequence[PinFacts]) -> str:
+    """The verb for ``listed``."""
+    return "have" if len(pins) > 1 else "has"
+
+
 def _lineage(pin: PinFacts) -> str:
     found = pin.lineage
     if found.lineage is Lineage.UNKNOWN:
@@ -76,6 +87,8 @@ def anchors(case: Case) -> Iterator[str]:
 
 def names(case: Case) -> Iterator[str]:
     """What is to be said of the ids that the row names."""
+    if isinstance(case.row, SweepRow) and case.row.planned is not None:
+        yield f"planned: {case.row.planned}"
     for patch in case.patches:
         if patch.superseded_by is not None:
             yield f"{patch.id} gave way to {patch.superseded_by}"
@@ -102,7 +115,7 @@ def rivals(case: Case) -> Iterator[str]:
 def pages(row: Row) -> tuple[str, ...]:
     """Pages that the row's prose names."""
     text = row.notes if isinstance(row, WatchRow) else row.note
-    return tuple(dict.fromkeys(found[0].strip() for found in _PAGE.finditer(text)))
+    return tuple(dict.fromkeys(found[0].rstrip(" .") for found in _PAGE.finditer(text)))
 
 
 def everything(case: Case) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ class Rated:
 
     severity: Severity
     derived: bool = False
-    why: str = "written in the row"
+    why: str = "written in the watchlist"
 
 
 def written(row: Row) -> Severity | None:
@@ -40,9 +40,9 @@ def written(row: Row) -> Severity | None:
     return next((one for one in Severity if text is not None and text.startswith(one)), None)
 
 
-def rate(row: Row, pull: Pull | None, bound: Iterable[PatchFact]) -> Rated:
-    """The row's severity; ``bound`` are the active patches that it names."""
-    told = written(row)
+def rate(row: Row, pull: Pull | None, bound: Iterable[PatchFact], told: Severity | None = None) -> Rated:
+    """The row's severity; ``bound`` are the active patches that it names, ``told`` is what another row of it says."""
+    told = written(row) or told
     return derive(row, pull, tuple(bound)) if told is None else Rated(told)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from genesisd.watch.case import Case
-from genesisd.watch.held import CURRENT, having, lost, served
+from genesisd.watch.held import CURRENT, ahead, having, lost, served
 from genesisd.watch.model import Content, Pull, State
 from genesisd.watch.rows import WatchRow
 
@@ -32,7 +32,7 @@ class Situation(StrEnum):
     UNCLEAR = "unclear"
     """Merged, and the files say neither yes nor no."""
     AHEAD = "ahead"
-    """Merged, and in a pin that is not the current one."""
+    """Merged, and in a pin that may be run next."""
     IN_CURRENT = "in-current"
     LOST = "lost"
     """Merged, and a pin that had it has it no more."""
@@ -63,7 +63,7 @@ def _merged(case: Case, pull: Pull) -> Situation:
     present = having(case.pins, Content.PRESENT)
     if any(CURRENT in pin.slots for pin in present):
         return Situation.IN_CURRENT
-    if present:
+    if ahead(present):
         return Situation.AHEAD
     running = served(case.pins)
     absent = bool(running) and all(pin.content.content is Content.ABSENT for pin in running)

@@ -18,9 +18,25 @@ from genesisd.watch.making import note
 from genesisd.watch.model import AnchorFact, Known, PatchFact, PinFacts
 from genesisd.watch.refs import Ref
 from genesisd.watch.rows import Row, Watchlist, WatchRow, row_id
+from genesisd.watch.severity import written
 
 _URGENCIES = tuple(Urgency)
-_KINDS = tuple(DecisionKind)
+_PRESSING = (
+    DecisionKind.REGRESSION,
+    DecisionKind.PAIR_GATE,
+    DecisionKind.REANCHOR,
+    DecisionKind.BACKPORT_WANTED,
+    DecisionKind.RETIRE_CANDIDATE,
+    DecisionKind.TRIAL,
+    DecisionKind.BACKPORT_NOT_NEEDED,
+    DecisionKind.CLUSTER_DECIDED,
+    DecisionKind.TRIGGER_DEAD,
+    DecisionKind.REVIEW,
+    DecisionKind.STALE,
+    DecisionKind.COOKBOOK,
+    DecisionKind.NOTE,
+)
+"""Of two that are as urgent, which one speaks for the row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,15 +91,33 @@ def triage_all(watchlist: Watchlist, grounds: Grounds, rows: Iterable[Row] | Non
 def cases_of(watchlist: Watchlist, grounds: Grounds, rows: Iterable[Row] | None = None) -> tuple[Case, ...]:
     """One case for each of ``rows``; clusters are found over the whole list all the same."""
     races = tuple(race(one, grounds.known, grounds.pins) for one in clusters(watchlist, grounds.find))
-    named: dict[str, list[Ref]] = {}
-    for proposal in proposals(watchlist, grounds.find):
-        named.setdefault(proposal.row, []).extend(proposal.refs)
+    named = dict(_proposed(watchlist, grounds))
+    grave = {row.upstream: told for row in watchlist.watch if (told := written(row)) is not None}
     every: tuple[Row, ...] = (*watchlist.watch, *watchlist.sweep)
     wanted = every if rows is None else rows
-    return tuple(_case(row, grounds, races, named.get(row_id(row), ())) for row in wanted)
+    return tuple(
+        replace(_case(row, grounds, races), proposed=named.get(row_id(row), ()), severity=grave.get(row.upstream))
+        for row in wanted
+    )
 
 
-def _case(row: Row, grounds: Grounds, races: Sequence[Race], proposed: Sequence[Ref]) -> Case:
+def _proposed(watchlist: Watchlist, grounds: Grounds) -> Iterator[tuple[str, tuple[Ref, ...]]]:
+    """Less what the patch itself carries, and what upstream calls an issue."""
+    found: dict[str, dict[Ref, None]] = {}
+    for one in proposals(watchlist, grounds.find):
+        patch = grounds.patches.get(one.patch)
+        carried = () if patch is None else patch.upstream
+        new = (ref for ref in one.refs if ref not in carried and not _is_issue(grounds.known.get(ref)))
+        found.setdefault(one.row, {}).update(dict.fromkeys(new))
+    for row, refs in found.items():
+        yield row, tuple(refs)
+
+
+def _is_issue(known: Known | None) -> bool:
+    return known is not None and known.pull is not None and known.pull.is_issue
+
+
+def _case(row: Row, grounds: Grounds, races: Sequence[Race]) -> Case:
     fix = row.fix_upstream if isinstance(row, WatchRow) else None
     ids = row.patches if isinstance(row, WatchRow) else (*row.patches, *row.planned_ids)
     met = {name: grounds.find(name) for name in ids}
@@ -99,7 +133,6 @@ def _case(row: Row, grounds: Grounds, races: Sequence[Race], proposed: Sequence[
         register=grounds.patches,
         anchors=grounds.anchors,
         races=tuple(one for one in races if row.upstream in one.cluster.members),
-        proposed=tuple(dict.fromkeys(proposed)),
         now=grounds.now,
         max_age=grounds.max_age,
     )
@@ -137,4 +170,4 @@ def _joined(one: Decision, other: Decision) -> Decision:
 
 
 def _pressing(made: Decision) -> tuple[bool, int, int]:
-    return made.kind in QUIET, _URGENCIES.index(made.urgency), _KINDS.index(made.kind)
+    return made.kind in QUIET, _URGENCIES.index(made.urgency), _PRESSING.index(made.kind)

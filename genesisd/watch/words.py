@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from genesisd.watch.case import Case, Subject, subjects
 from genesisd.watch.decisions import DecisionKind
 from genesisd.watch.held import having, served
-from genesisd.watch.model import Content, PinFacts, State
-from genesisd.watch.proof import pages, pin_name
+from genesisd.watch.model import Content, State
+from genesisd.watch.proof import has, listed, pages
 from genesisd.watch.rows import Action
 from genesisd.watch.situation import Situation
 from genesisd.watch.table import Want
@@ -35,9 +33,9 @@ def stands(case: Case, where: Situation) -> str:
     return _PLAIN[where].format(
         ref=case.ref,
         state="open" if is_open else "closed without a merge",
-        present=_listed(present),
-        has="have" if len(present) > 1 else "has",
-        served=_listed(served(case.pins)),
+        present=listed(present),
+        has=has(present),
+        served=listed(served(case.pins)),
     )
 
 
@@ -48,7 +46,7 @@ def ask(case: Case, kind: DecisionKind, where: Situation, want: Want, ids: tuple
         case DecisionKind.STALE:
             return "nothing is known of it"
         case DecisionKind.RETIRE_CANDIDATE:
-            still = f", while {_listed(served(case.pins))} still needs it" if where is Situation.AHEAD else ""
+            still = f", while {listed(served(case.pins))} still needs it" if where is Situation.AHEAD else ""
             return f"{named} may be given up there{still}; look at the dossier first"
         case DecisionKind.REANCHOR:
             return f"re-anchor {named}, and see that it still means the same"
@@ -108,7 +106,3 @@ def _nothing(case: Case, where: Situation, want: Want) -> str:
 
 def _watched(case: Case) -> str:
     return "watched" if case.purpose is Action.WATCH else "no anchor of its patches is known to be lost"
-
-
-def _listed(pins: Iterable[PinFacts]) -> str:
-    return " and ".join(pin_name(pin) for pin in pins)

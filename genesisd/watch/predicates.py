@@ -1,0 +1,211 @@
+"""What a predicate may speak of, and how each word is tested against a worker. Pure.
+
+A test answers None where the worker's facts do not tell.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from genesisd.versions import parse_range, parse_version
+
+Found: TypeAlias = bool | None
+Test: TypeAlias = Callable[[Mapping[str, object]], Found]
+
+_OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+_COMPARED = re.compile(r"(?P<op>>=|<=|==|!=|>|<)\s*(?P<number>\d+(?:\.\d+)?)(?P<unit>\s*GiB)?")
+_FLAG = re.compile(
+    r"(?P<name>--[A-Za-z][\w-]*(?:\.\w+)*)"
+    r"(?:\s*(?P<op>!=|=)\s*(?P<value>\S+)|\s*(?P<order>>=|<=|>|<)\s*(?P<number>\d+(?:\.\d+)?))?"
+)
+_PATCH = re.compile(r"(?P<id>[A-Za-z][\w-]*)\s+(?P<how>active|inactive)")
+_WORD = re.compile(r"\S+(?: \S+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A word that a predicate may begin with.
+
+    Attributes:
+        form: how it goes on, with an example.
+        read: the test in the text after it; None: that is no test.
+        colon: a colon follows it.
+    """
+
+    form: str
+    read: Callable[[str], Test | None]
+    colon: bool = True
+
+
+def _number(key: str, *, dotted: bool = False, unit: bool = False) -> Callable[[str], Test | None]:
+    def read(text: str) -> Test | None:
+        found = _COMPARED.fullmatch(text)
+        if (
+            found is None
+            or (found["unit"] is not None and not unit)
+            or ("." in found["number"] and not (dotted or unit))
+        ):
+            return None
+        # A compute capability is written 8.9 or 89.
+        wanted = float(found["number"].replace(".", "") if dotted else found["number"])
+        compare = _OPERATORS[found["op"]]
+
+        def test(worker: Mapping[str, object]) -> Found:
+            value = worker.get(key)
+            return compare(value, wanted) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+        return test
+
+    return read
+
+
+def _model(text: str) -> Test | None:
+    if not _WORD.fullmatch(text):
+        return None
+    # Whole words: gemma-4 is not in gemma-40b. A star stands for anything.
+    inner = ".*".join(re.escape(part) for part in text.split("*"))
+    pattern = re.compile(rf"(?<![A-Za-z0-9]){inner}(?![A-Za-z0-9])", re.IGNORECASE)
+
+    def test(worker: Mapping[str, object]) -> Found:
+        named = worker.get("model")
+        names = (named,) if isinstance(named, str) else named
+        if not isinstance(names, (tuple, list, frozenset, set)) or not names:
+            return None
+        return any(pattern.search(str(name)) is not None for name in names)
+
+    return test
+
+
+def _flag(text: str) -> Test | None:
+    found = _FLAG.fullmatch(text)
+    if found is None:
+        return None
+    base, *keys = found["name"].split(".")
+    name = ".".join((base.replace("_", "-"), *keys))
+
+    def test(worker: Mapping[str, object]) -> Found:
+        flags = worker.get("flags")
+        if not isinstance(flags, Mapping):
+            return None
+        if flags.get(name) is None:
+            return _not_given(found, known=worker.get("flags_known") is True)
+        return _given(found, flags[name])
+
+    return test
+
+
+def _not_given(found: re.Match[str], *, known: bool) -> Found:
+    """A number that is not given has a default that we do not know."""
+    if not known or found["order"] is not None:
+        return None
+    return found["op"] == "!="
+
+
+def _given(found: re.Match[str], value: object) -> Found:
+    if found["order"] is not None:
+        number = _as_number(value)
+        return None if number is None else _OPERATORS[found["order"]](number, float(found["number"]))
+    if found["op"] is None:
+        return value is not False
+    same = str(value).casefold() == found["value"].strip("'\"").casefold()
+    return same if found["op"] == "=" else not same
+
+
+def _as_number(value: object) -> float | None:
+    try:
+        return float(str(value))
+    except ValueError:
+        return None
+
+
+def _patch(text: str) -> Test | None:
+    found = _PATCH.fullmatch(text)
+    if found is None:
+        return None
+
+    def test(worker: Mapping[str, object]) -> Found:
+        ids = worker.get("patches")
+        if not isinstance(ids, Container) or isinstance(ids, str):
+            return None
+        return (found["id"] in ids) is (found["how"] == "active")
+
+    return test
+
+
+def _pin(text: str) -> Test | None:
+    if not text:
+        return None
+    try:
+        wanted = parse_range(text)
+    except ValueError:
+        return None
+
+    def test(worker: Mapping[str, object]) -> Found:
+        try:
+            return wanted.contains(parse_version(str(worker["pin"])))
+        except (KeyError, ValueError):
+            return None
+
+    return test
+
+
+def _fact(key: str) -> Callable[[str], Test | None]:
+    def read(text: str) -> Test | None:
+        if not _WORD.fullmatch(text):
+            return None
+
+        def test(worker: Mapping[str, object]) -> Found:
+            if key not in worker:
+                return None
+            value = worker[key]
+            shown = "none" if value is None else str(value)
+            return shown.casefold() == text.casefold()
+
+        return test
+
+    return read
+
+
+_FACTS = {
+    "model_class": "qwen3_5_moe",
+    "model_arch": "Qwen3NextForCausalLM",
+    "quantization": "fp8",
+    "kv_cache_dtype": "fp8",
+    "spec_method": "mtp",
+    "tool_call_parser": "qwen3_coder",
+    "reasoning_parser": "none",
+}
+_SWITCHES = ("is_hybrid", "is_turboquant")
+
+
+def _switch(key: str) -> Callable[[str], Test | None]:
+    return lambda text: _fact(key)(text) if text in {"true", "false"} else None
+
+
+SUBJECTS: Mapping[str, Spoken] = {
+    "model": Spoken("a colon and a name, such as 'model: gemma-4' or 'model: Qwen3.6-*-FP8'", _model),
+    "flag": Spoken(
+        "a colon and a flag, such as 'flag: --enable-prefix-caching' or 'flag: --kv-cache-dtype=fp8'", _flag
+    ),
+    "patch": Spoken("a colon, an id, and active or inactive, such as 'patch: P67 active'", _patch),
+    "pin": Spoken("a colon and a range of versions, such as 'pin: >=0.24.0'", _pin),
+    "gpu.sm": Spoken("a comparison with a capability, such as 'gpu.sm >= 89'", _number("sm", dotted=True), colon=False),
+    "gpu.count": Spoken("a comparison with a number, such as 'gpu.count >= 2'", _number("n_gpus"), colon=False),
+    "gpu.memory": Spoken(
+        "a comparison with a size, such as 'gpu.memory >= 40 GiB'", _number("gpu_memory", unit=True), colon=False
+    ),
+    **{name: Spoken(f"a colon and a value, such as '{name}: {like}'", _fact(name)) for name, like in _FACTS.items()},
+    **{name: Spoken(f"a colon, and true or false, such as '{name}: true'", _switch(name)) for name in _SWITCHES},
+}
+"""Every word, by its name."""
