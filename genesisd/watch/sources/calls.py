@@ -25,7 +25,7 @@ JSON = "application/vnd.github+json"
 DIFF = "application/vnd.github.diff"
 DEADLINE = 30.0
 """Seconds for one request; upstream gives up on a query after ten of its own."""
-PATIENCE = 7200.0
+PATIENCE = 7500.0
 """Seconds that one sweep may spend on waiting for limits to end; without a token it takes the hour's reset twice."""
 MOST_BYTES = 16 << 20
 HOPS = 3
@@ -107,12 +107,19 @@ class Calls:
         self._unanswered = 0
         self._down_until = clock.monotonic()
         self._refused_token: str | None = None
-        self.budget = Budget()
+        self._budgets: dict[str, Budget] = {}
 
     @property
     def left(self) -> int:
         """Requests that may still be made."""
         return max(0, self._most - self._counts.total())
+
+    @property
+    def budget(self) -> Budget:
+        """What is left of the scarcest sort: each interface has an hour's requests of its own."""
+        now = self._clock.wall()
+        told = [one for one in self._budgets.values() if one.resets_at is None or one.resets_at > now]
+        return min(told, key=lambda one: one.remaining or 0, default=Budget())
 
     def asked(self) -> Asked:
         """So far."""
@@ -213,7 +220,8 @@ class Calls:
         return failure
 
     def _read(self, reply: Reply) -> Reply | Failure | _Moved | _Refused:
-        self.budget = limits.budget(reply.headers) or self.budget
+        if (budget := limits.budget(reply.headers)) is not None:
+            self._budgets[reply.headers.get("x-ratelimit-resource", "")] = budget
         said = _said(reply.body)
         status = 429 if reply.status == 200 and _limited(reply) else reply.status
         if (refusal := self._gate.told(status, reply.headers, said)) is not None:

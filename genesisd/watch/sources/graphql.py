@@ -84,7 +84,6 @@ class Rows:
         except ValueError:
             return Failure(WhyUnknown.OUTAGE, "the answer broke off", reply.status, heavy=True)
         read = queries.read(asked, body, self._clock.wall() - reply.age)
-        self._calls.budget = read.budget or self._calls.budget
         if read.trouble:
             return Failure(WhyUnknown.OUTAGE, read.trouble, reply.status, heavy=True)
         return read

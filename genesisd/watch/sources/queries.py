@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from genesisd.watch.model import Answer, Budget, Pull, Unanswered, WhyUnknown
+from genesisd.watch.model import Answer, Pull, Unanswered, WhyUnknown
 from genesisd.watch.refs import Ref
-from genesisd.watch.sources.reading import Unreadable, node_pull, when
+from genesisd.watch.sources.reading import Unreadable, node_pull
 
 _TIMES = "createdAt updatedAt closedAt"
 _LABELS = "labels(first: 20) { nodes { name } }"
@@ -47,14 +47,12 @@ class Read:
         again: nothing was told this time; the text says why.
         heavy: upstream said that the question was too much.
         trouble: why there is nothing at all to read, or "".
-        budget: as told.
     """
 
     answers: Mapping[Ref, Answer] = field(default_factory=dict)
     again: Mapping[Ref, str] = field(default_factory=dict)
     heavy: bool = False
     trouble: str = ""
-    budget: Budget | None = None
 
 
 def batch(refs: Sequence[Ref], nonce: str) -> Batch:
@@ -105,7 +103,7 @@ def read(asked: Batch, body: Any, at: float) -> Read:
             answers[ref] = Unanswered(ref, why, at, text)
         else:
             again[ref] = text
-    return Read(answers, again, heavy=heavy, budget=told_budget(data.get(asked.nonce)))
+    return Read(answers, again, heavy=heavy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +112,6 @@ class Page:
 
     items: tuple[tuple[str, Pull], ...]
     more: bool
-    budget: Budget | None = None
 
 
 def read_page(repo: str, nonce: str, body: Any, at: float) -> Page | str:
@@ -128,7 +125,7 @@ def read_page(repo: str, nonce: str, body: Any, at: float) -> Page | str:
         more = bool(told["pullRequests"]["pageInfo"]["hasNextPage"])
     except (Unreadable, KeyError, TypeError) as error:
         return f"not understood: {error}"
-    return Page(items, more, told_budget(data.get(nonce)))
+    return Page(items, more)
 
 
 def _items(repo: str, told: Mapping[str, Any], edges: Iterable[Any], at: float) -> Iterator[tuple[str, Pull]]:
@@ -152,16 +149,6 @@ def opened(body: Any, nonce: str) -> Opened:
     if nonce not in data:
         return {}, errors, "an answer to another question than ours, as from a cache"
     return data, errors, ""
-
-
-def told_budget(told: Any) -> Budget | None:
-    """What ``rateLimit`` says is left."""
-    if not isinstance(told, dict):
-        return None
-    try:
-        return Budget(limit=int(told["limit"]), remaining=int(told["remaining"]), resets_at=when(told["resetAt"]))
-    except (KeyError, TypeError, ValueError):
-        return None
 
 
 def _repository(repo: str) -> str:

@@ -137,10 +137,9 @@ class Changes:
             page = queries.read_page(repo, name, reply.json(), self._clock.wall() - reply.age)
         except ValueError:
             return replace(_BROKEN, status=reply.status)
-        if isinstance(page, str):
-            return None if after else replace(_BROKEN, text=page)
-        self._calls.budget = page.budget or self._calls.budget
-        return page
+        if isinstance(page, Page):
+            return page
+        return None if after else replace(_BROKEN, text=page)
 
     async def _listed(self, repo: str, listed: list[Any], purse: _Purse) -> AsyncGenerator[Page | None, None]:
         """Pages of the list, the first of which is there already."""
