@@ -18,6 +18,7 @@ from genesisd.store.incidents import IncidentTable
 from genesisd.store.journal import Journal
 from genesisd.store.lock import StoreLock
 from genesisd.store.meta import Meta
+from genesisd.store.watch_decisions import WatchDecisions
 from genesisd.store.watch_facts import WatchFacts
 from genesisd.store.watch_ledger import WatchLedger
 from genesisd.store.workers import WorkerTable
@@ -38,6 +39,7 @@ class Store:
         history: what probes said.
         watch_ledger: which sweeps of upstream were done.
         watch_facts: what upstream said.
+        watch_decisions: what follows from it, and what people answered.
         problems: what ``open`` had to get over; emit each as ``store_error``.
         errors: failed writes so far.
         on_problem: set it to be told of later ones, of each sort once a minute. It is called from any thread.
@@ -74,6 +76,7 @@ class Store:
         self.meta = Meta(self._writer)
         self.watch_ledger = WatchLedger(self._writer)
         self.watch_facts = WatchFacts(self._writer, clock)
+        self.watch_decisions = WatchDecisions(self._writer)
         self.incidents = IncidentTable(self._writer, *incidents)
         self.history = ProbeHistory(self._writer, runs)
         self.workers.on_error = self.journal.on_error = self._failed

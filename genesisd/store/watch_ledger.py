@@ -95,7 +95,7 @@ class WatchLedger:
     async def list(self, kind: str | None = None, *, limit: int = 50) -> tuple[SweepRecord, ...]:
         """The newest, newest first."""
         rows = await self._writer.ask(lambda c: c.execute(_LIST, (kind, max(0, min(limit, MAX_ROWS)))).fetchall())
-        return tuple(SweepRecord(*row[:-1], summary=_object(row[-1])) for row in rows)
+        return tuple(SweepRecord(*first, _object(summary)) for *first, summary in rows)
 
 
 def _object(text: str) -> Mapping[str, Any]:

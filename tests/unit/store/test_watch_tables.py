@@ -1,8 +1,12 @@
 """What the watch keeps over a restart."""
 
+from dataclasses import replace
+
 import pytest
 
+from genesisd.errors import ConflictError, NotFoundError
 from genesisd.store.store import Store
+from genesisd.watch.decisions import Decision, DecisionKind, Dossier, EditDossier, Outcome, Standing
 from genesisd.watch.model import Known, Pull, State, Unanswered, WhyUnknown
 from genesisd.watch.refs import Ref
 
@@ -88,3 +92,94 @@ async def test_notes_go_by_kind_and_key(store):
     assert await facts.recall("mark", ["/a", "/none"]) == {"/a": "other"}
     assert await facts.forget_notes("etag", 4e9) == 1
     assert await facts.recall("etag") == {}
+
+
+MADE = Decision(kind=DecisionKind.REVIEW, row="watch:vllm#1", ref=ONE, reason="look", key="review:1", evidence=("a",))
+OTHER = replace(MADE, row="sweep:someone/else#2", ref=TWO, key="review:2")
+
+
+async def test_decisions_are_met_in_one_transaction(store):
+    """New ones open with an id of their own, what is made again is seen, and what is not made again has passed."""
+    table = store.watch_decisions
+    met = await table.meet([MADE, OTHER], 10.0, covers=None)
+    assert [(one.id, one.decision) for one in met.opened] == [(1, MADE), (2, OTHER)]
+    met = await table.meet([replace(MADE, reason="look now")], 20.0, covers=["watch:vllm#1"])
+    assert (met.opened, met.passed) == ((), ())
+    met = await table.meet([], 30.0, covers=None)
+    assert [one.id for one in met.passed] == [1, 2]
+    kept = await table.all()
+    assert [(one.id, one.standing, one.opened, one.seen) for one in kept] == [
+        (1, Standing.PASSED, 10.0, 20.0),
+        (2, Standing.PASSED, 10.0, 10.0),
+    ]
+    assert kept[0].decision.reason == "look now"
+    assert await table.all(open_only=True) == ()
+
+
+async def test_an_answer_holds_until_what_it_waits_for(store):
+    """Declined with a predicate, it opens again once that is true, also without a sweep."""
+    table = store.watch_decisions
+    await table.meet([MADE], 10.0, covers=None)
+    said = await table.answer(
+        1, Standing.DECLINED, by="root", why="no such card", until=None, revisit_when=["gpu.sm >= 89"]
+    )
+    assert (said.by, said.why, said.revisit_when) == ("root", "no such card", ("gpu.sm >= 89",))
+    assert (await table.meet([MADE], 20.0, covers=None)).reopened == ()
+    assert await table.revisit(25.0) == ()
+    table.is_true = lambda text: text == "gpu.sm >= 89"
+    assert [one.id for one in await table.revisit(30.0)] == [1]
+    assert [one.standing for one in await table.all()] == [Standing.OPEN]
+
+
+async def test_what_cannot_be_answered_is_refused(store):
+    """A decision that is not there, one that has passed, and a snooze without an end."""
+    table = store.watch_decisions
+    await table.meet([MADE], 10.0, covers=None)
+    with pytest.raises(NotFoundError):
+        await table.answer(9, Standing.ACCEPTED, by="root", why="", until=None, revisit_when=())
+    with pytest.raises(ConflictError):
+        await table.answer(1, Standing.SNOOZED, by="root", why="", until=None, revisit_when=())
+    await table.meet([], 20.0, covers=None)
+    with pytest.raises(ConflictError, match="passed"):
+        await table.answer(1, Standing.ACCEPTED, by="root", why="", until=None, revisit_when=())
+
+
+async def test_one_dossier_a_patch_ref_and_pin(store):
+    """A newer one takes the place of the older."""
+    table = store.watch_decisions
+    edit = EditDossier(edit="e", path="vllm/a.py", ours="-a", upstreams="-b", covered=None)
+    first = Dossier(
+        patch="P1",
+        ref=ONE,
+        pin="a",
+        outcome=Outcome.PARTIAL,
+        edits=(edit,),
+        tests={"t": "passes"},
+        made_at=1.0,
+        reason="r",
+    )
+    await table.keep_dossier(first)
+    await table.keep_dossier(replace(first, patch="P2", made_at=2.0))
+    await table.keep_dossier(replace(first, outcome=Outcome.RETIRE, made_at=3.0))
+    assert [(one.patch, one.outcome) for one in await table.dossiers()] == [
+        ("P1", Outcome.RETIRE),
+        ("P2", Outcome.PARTIAL),
+    ]
+    assert await table.dossiers("P2") == (replace(first, patch="P2", made_at=2.0),)
+
+
+async def test_all_of_it_outlives_the_daemon(tmp_path):
+    """Facts, notes, decisions and sweeps are there when the store is opened again."""
+    path = tmp_path / "store.db"
+    store = Store.open(path)
+    await store.watch_facts.learn([OPEN])
+    await store.watch_decisions.meet([MADE], 10.0, covers=None)
+    await store.watch_ledger.finish(
+        await store.watch_ledger.begin("n", "w", "me", 1.0, lease=9.0), 2.0, outcome="done", summary={}
+    )
+    store.close()
+    store = Store.open(path)
+    assert (await store.watch_facts.known())[ONE].pull == OPEN
+    assert [one.decision for one in await store.watch_decisions.all()] == [MADE]
+    assert await store.watch_ledger.last("n") == ("w", 2.0)
+    store.close()
