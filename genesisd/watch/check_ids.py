@@ -6,7 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from genesisd.watch.findings import Finding, FindingKind, Level
+from genesisd.watch.model import PatchFact
 from genesisd.watch.refs import Ref
+from genesisd.watch.row_reading import WATCH_ONLY
 from genesisd.watch.rows import SweepRow, Trigger
 from genesisd.watch.view import View, about, several
 
@@ -66,16 +68,19 @@ def planned_taken(view: View) -> Iterator[Finding]:
 
 def planned_done(view: View) -> Iterator[Finding]:
     """Rows that still plan what a patch does already, whatever the patch was called in the end."""
-    carried: dict[Ref, list[str]] = defaultdict(list)
+    carriers: dict[Ref, list[PatchFact]] = defaultdict(list)
     for fact in view.patches.values():
         for ref in () if fact.planned else fact.upstream:
-            carried[ref].append(f"{fact.id} (which ended)" if fact.retired else fact.id)
+            carriers[ref].append(fact)
     for row in view.watchlist.sweep:
-        done = carried.get(row.upstream)
-        if row.planned is not None and done:
-            text = f"it is planned ({_short(row.planned)}), and {several(done)} {_carry(done)} {row.upstream} already"
-            hint = f"write 'genesis_patch: {done[0].partition(' ')[0]}'"
-            yield about(row, FindingKind.PLANNED_DONE, Level.WARNING, text, hint)
+        facts = carriers.get(row.upstream)
+        if row.planned is None or not facts:
+            continue
+        names = [f"{fact.id} (which ended)" if fact.retired else fact.id for fact in facts]
+        text = f"it is planned ({_short(row.planned)}), and {several(names)} {_carry(names)} {row.upstream} already"
+        alive = [fact.id for fact in facts if not fact.retired]
+        hint = f"write 'genesis_patch: {several(alive)}'" if alive else f"write {WATCH_ONLY}, or take the row out"
+        yield about(row, FindingKind.PLANNED_DONE, Level.WARNING, text, hint)
 
 
 def unwatched(view: View) -> Iterator[Finding]:

@@ -33,7 +33,7 @@ class NotCommitted:
 
 async def unfit(path: Path) -> NotCommitted | None:
     """Why a change of ``path`` could not be committed by itself, asked before it is made; None where it could."""
-    target = path.resolve()
+    target = await asyncio.to_thread(path.resolve)
     code, said = await _git(target, "ls-files", "--error-unmatch", "--", target.name)
     if code:
         return NotCommitted(f"git does not follow {path}: {_last(said)}")
@@ -45,7 +45,7 @@ async def unfit(path: Path) -> NotCommitted | None:
 
 async def commit(path: Path, subject: str, evidence: tuple[str, ...]) -> Committed | NotCommitted:
     """Commit ``path``: a subject, and a line of evidence for each change."""
-    target = path.resolve()
+    target = await asyncio.to_thread(path.resolve)
     message = "\n".join((subject, "", *evidence)).rstrip() + "\n"
     arguments = ("commit", "--quiet", "--only", "--cleanup=verbatim", "--file=-", "--", target.name)
     code, said = await _git(target, *_AUTHOR, *arguments, stdin=message)
@@ -64,7 +64,7 @@ async def _git(target: Path, *arguments: str, stdin: str = "") -> tuple[int, str
             "git",
             *arguments,
             cwd=target.parent,
-            env=environment | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
+            env=environment | {"GIT_TERMINAL_PROMPT": "0", "GIT_LITERAL_PATHSPECS": "1", "LC_ALL": "C"},
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

@@ -35,9 +35,8 @@ def save(path: Path, content: bytes, *, seen: str) -> None:
         target = path.resolve(strict=True)
         with _locked(target, path) as (old, status):
             _unchanged(_digest(old), seen, path)
-            if status.st_size == len(content) and seen == hashlib.sha256(content).hexdigest():
-                return
-            _replace(target, content, old, status, seen, path)
+            if hashlib.sha256(content).hexdigest() != seen:
+                _replace(target, content, old, status, seen, path)
     except PermissionError as error:
         hint = "the daemon must be allowed to write the file and to make files in its folder"
         raise PermissionDeniedError(f"{path}: {_said(error)}", hint=hint, file=str(path)) from error
