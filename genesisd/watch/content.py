@@ -16,6 +16,7 @@ from genesisd.watch.looks import look_for
 from genesisd.watch.marker_spec import Marker
 from genesisd.watch.model import Content, ContentFact, Rung
 from genesisd.watch.places import Seen, Side
+from genesisd.watch.text import Names, module_names
 
 _SHOWN = 3
 _FIRM = {Content.PRESENT, Content.ABSENT}
@@ -27,6 +28,7 @@ def judge(
     markers: Sequence[Marker] = (),
     *,
     complete: bool = True,
+    names: Names | None = None,
 ) -> ContentFact:
     """The verdict on one pull request in one pin's tree.
 
@@ -35,19 +37,33 @@ def judge(
         texts: the tree, by path; looked up file by file.
         markers: people's, of this pull request.
         complete: the diff has all its files. Half a diff can show what is absent, never that all is present.
+        names: what the tree's modules define; whoever judges more than one pull request shares it.
     """
     told = look_for(markers, texts)
     if not changes:
         return told
+    names = names or Names(texts)
     there = landings(changes, texts)
-    lines = _folded(there, Rung.REVERSE_APPLY, complete=complete)
+    lines = _moved(_folded(there, Rung.REVERSE_APPLY, complete=complete), there, changes, names)
     if lines.content is Content.NOT_APPLICABLE:
         return told if told.content in _FIRM else lines
-    if not _count(there)[Side.NEITHER] or _partly(there):
+    if lines.content in _FIRM or _partly(there) or not _count(there)[Side.NEITHER]:
         return _against(lines, there, told)
     if told.rung is Rung.MARKERS:
         return _against(told, there, told)
-    return _folded(landings(changes, texts, by_words=True), Rung.REGION_HASH, complete=complete)
+    there = landings(changes, texts, by_words=True)
+    return _moved(_folded(there, Rung.REGION_HASH, complete=complete), there, changes, names)
+
+
+def _moved(fact: ContentFact, there: Sequence[Landing], changes: Sequence[FileChange], names: Names) -> ContentFact:
+    """``fact``, unless what is absent here was put elsewhere: its place is as before, and its names are defined."""
+    if fact.content is not Content.ABSENT:
+        return fact
+    brings = {name for _, seen in _deciding(there) for name in seen.brings}
+    moves = {name for one in changes for hunk in one.hunks for name in module_names(hunk.old)}
+    found = [(name, names.where(name)) for name in sorted(brings - moves)]
+    told = [f"{name} is defined in {path}" for name, path in found if path is not None]
+    return ContentFact(Content.CHANGED, fact.rung, f"{fact.evidence}, but {told[0]}") if told else fact
 
 
 def _against(fact: ContentFact, there: Sequence[Landing], told: ContentFact) -> ContentFact:
@@ -88,7 +104,8 @@ def _folded(there: Sequence[Landing], rung: Rung, *, complete: bool) -> ContentF
 def _verdict(after: int, before: int, neither: int, *, gone: bool) -> Content:
     if after and not (before or neither or gone):
         return Content.PRESENT
-    if before and not (after or neither):
+    # What is as before in most places was not there and then rewritten: measured in docs/markers.md.
+    if before >= max(neither, 1) and not after:
         return Content.ABSENT
     return Content.CHANGED
 

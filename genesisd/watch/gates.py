@@ -6,7 +6,7 @@ gates ask for content alone. What cannot be told is told as such, and blocks nob
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,11 +14,8 @@ from genesisd.watch.decisions import Decision, DecisionKind, Urgency
 from genesisd.watch.marker_spec import Gate
 from genesisd.watch.model import Content, ContentFact, Pin
 from genesisd.watch.refs import Ref
+from genesisd.watch.revisit import Worker, holds
 
-Worker = Mapping[str, object]
-"""One worker's facts, as predicates ask for them."""
-Holds = Callable[[str, Worker], bool | None]
-"""Whether a predicate holds of a worker; None: it cannot be told."""
 Contents = Mapping[Ref, ContentFact]
 """What one pin has of each pull request; one that is missing is unknown."""
 _NOT_THERE = {Content.ABSENT, Content.NOT_APPLICABLE}
@@ -62,16 +59,14 @@ class GateFact:
         return self.barrier is Barrier.SHUT and bool(self.concerned)
 
 
-def stand(
-    gates: Iterable[Gate], pin: str, contents: Contents, workers: Mapping[str, Worker], holds: Holds
-) -> tuple[GateFact, ...]:
+def stand(gates: Iterable[Gate], pin: str, contents: Contents, workers: Mapping[str, Worker]) -> tuple[GateFact, ...]:
     """How each gate stands on a pin, and whom of ``workers`` (by name) it concerns."""
-    return tuple(_stand(gate, pin, contents, workers, holds) for gate in gates)
+    return tuple(_stand(gate, pin, contents, workers) for gate in gates)
 
 
-def _stand(gate: Gate, pin: str, contents: Contents, workers: Mapping[str, Worker], holds: Holds) -> GateFact:
+def _stand(gate: Gate, pin: str, contents: Contents, workers: Mapping[str, Worker]) -> GateFact:
     barrier, reason = _barrier(gate, contents)
-    answers = {name: _of_lane(gate, facts, holds) for name, facts in workers.items()}
+    answers = {name: _of_lane(gate, facts) for name, facts in workers.items()}
     return GateFact(
         gate=gate,
         pin=pin,
@@ -99,12 +94,12 @@ def _barrier(gate: Gate, contents: Contents) -> tuple[Barrier, str]:
     return Barrier.SHUT, f"it has {gate.blocks}{lacks}: {gate.text}"
 
 
-def _of_lane(gate: Gate, worker: Worker, holds: Holds) -> bool | None:
-    """All predicates hold; one that cannot be told leaves it open unless another says no."""
-    answers = [holds(predicate, worker) for predicate in gate.lanes]
-    if any(answer is False for answer in answers):
-        return False
-    return None if None in answers else True
+def _of_lane(gate: Gate, worker: Worker) -> bool | None:
+    """One predicate holds, or there is none; None where that cannot be told of one and no other holds."""
+    answers = [holds(predicate, worker) for predicate in gate.lanes] or [True]
+    if True in answers:
+        return True
+    return None if None in answers else False
 
 
 def decisions(facts: Iterable[GateFact], pins: Sequence[Pin]) -> tuple[Decision, ...]:

@@ -8,8 +8,10 @@ from pathlib import PurePosixPath
 
 from genesisd.watch.diffs import FileChange
 from genesisd.watch.places import Seen, Side, look
-from genesisd.watch.text import bare, read_text, telling
+from genesisd.watch.text import bare, defined, module_names, read_text, telling
 
+ENGINE = "vllm"
+"""The folder that a release installs."""
 SHIPPED = frozenset({".py", ".pyi"})
 """What a pin's tree keeps of a release: nothing else can be looked at."""
 _ALIKE = 0.8
@@ -35,11 +37,13 @@ class Landing:
 
 def landings(changes: Sequence[FileChange], texts: Mapping[str, str], *, by_words: bool = False) -> tuple[Landing, ...]:
     """What the tree has of each file that it could hold; ``by_words`` lets words decide where lines do not."""
-    roots = {path.partition("/")[0] for path in texts}
-    shipped = (one for one in changes if not one.binary and one.path.partition("/")[0] in roots)
-    return tuple(
-        _landing(one, texts, by_words=by_words) for one in shipped if PurePosixPath(one.path).suffix in SHIPPED
-    )
+    return tuple(_landing(one, texts, by_words=by_words) for one in changes if not one.binary and is_shipped(one.path))
+
+
+def is_shipped(path: str) -> bool:
+    """Whether a pin's tree would hold it: modules of the engine do, its tests, kernels and pages do not."""
+    parts = PurePosixPath(path)
+    return parts.parts[:1] == (ENGINE,) and parts.suffix in SHIPPED
 
 
 def _landing(change: FileChange, texts: Mapping[str, str], *, by_words: bool) -> Landing:
@@ -56,15 +60,18 @@ def _landing(change: FileChange, texts: Mapping[str, str], *, by_words: bool) ->
 
 def _hunks(change: FileChange, text: str, *, by_words: bool) -> Iterator[Seen]:
     read = read_text(text)
+    brought: set[str] = set()
     for hunk in change.hunks:
-        yield from look(read, hunk, by_words=by_words)
+        yield from look(read, hunk, frozenset(brought), by_words=by_words)
+        brought |= {name for sign, line in hunk.lines if sign == "+" and (name := defined(line))}
 
 
 def _added(change: FileChange, texts: Mapping[str, str], *, by_words: bool) -> Landing:
     """A new file is there, or is not, or another of its name is."""
     lines = [line for hunk in change.hunks for line in bare(hunk.new)]
     if change.path not in texts:
-        return Landing(change.path, seen=(Seen(Side.BEFORE if telling(lines) else Side.IDLE),))
+        side = Side.BEFORE if telling(lines) else Side.IDLE
+        return Landing(change.path, seen=(Seen(side, brings=tuple(module_names(lines))),))
     text = read_text(texts[change.path])
     exact = text.lines == tuple(lines) or (not lines and not texts[change.path])
     if not exact and not by_words:

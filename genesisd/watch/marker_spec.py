@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 
 from genesisd.units import SpecModel
 from genesisd.watch.refs import Ref, parse_ref
+from genesisd.watch.revisit import parse
 
 Words = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 Exact = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
@@ -41,6 +42,12 @@ def _expression(text: str) -> str:
     return text
 
 
+def _predicate(text: str) -> str:
+    parse(text)
+    return text
+
+
+Predicate = Annotated[Words, AfterValidator(_predicate)]
 Upstream = Annotated[Ref, BeforeValidator(_ref)]
 TreePath = Annotated[str, StringConstraints(min_length=1), AfterValidator(_relative)]
 Expression = Annotated[str, StringConstraints(min_length=1), AfterValidator(_expression)]
@@ -95,8 +102,8 @@ class Gate(SpecModel):
     """The pull request that breaks."""
     unless_any_of: tuple[Upstream, ...] = ()
     """Any one of these mends it."""
-    lanes: tuple[Words, ...] = ()
-    """Which workers it breaks: predicates, of which all hold (docs/watch.md has their language); none: every worker."""
+    lanes: tuple[Predicate, ...] = ()
+    """Which workers it breaks: predicates (docs/triage.md) of which any one holds; without any, every worker."""
     text: Words
     """What happens."""
     mend: Words

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from genesisd.watch.diffs import Hunk
-from genesisd.watch.text import Fit, Text, bare, defined, is_idle, telling, words
+from genesisd.watch.text import Fit, Heading, Text, bare, defined, is_idle, module_names, telling, words
 
 _IMPORT = re.compile(r"\s*(from\s+[\w.]+\s+import\b.*|import\s+[\w.]+.*|\w+(\s+as\s+\w+)?,|[()])")
 _WIDTHS = (3, 2, 1, 0)
+NOTHING: frozenset[str] = frozenset()
 
 
 class Side(StrEnum):
@@ -34,14 +35,14 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One run of changed lines, with up to three lines around it. Headings are what stands over it on each side."""
+    """One run of changed lines, with up to three lines around it. ``over`` is what stands over it on each side."""
 
     above: tuple[str, ...]
     old: tuple[str, ...]
     new: tuple[str, ...]
     below: tuple[str, ...]
-    old_heading: str = ""
-    new_heading: str = ""
+    over_old: Heading
+    over_new: Heading
 
     @property
     def minor(self) -> bool:
@@ -67,6 +68,7 @@ class Seen:
         exact: found line by line; else by its words alone.
         minor: it may support a verdict, and makes none.
         twin: what was found lies in another scope than the diff says, or in several.
+        brings: names that it defines for the whole module, where the place is as before.
     """
 
     side: Side
@@ -75,25 +77,36 @@ class Seen:
     exact: bool = True
     minor: bool = False
     twin: bool = False
+    brings: tuple[str, ...] = ()
 
 
-def look(text: Text, hunk: Hunk, *, by_words: bool = False) -> tuple[Seen, ...]:
-    """What the file has of the hunk, one each step; ``by_words`` lets words alone decide where lines do not."""
-    steps = tuple(_steps(hunk))
-    whole = _whole(text, hunk, steps)
+def look(text: Text, hunk: Hunk, brought: frozenset[str] = NOTHING, *, by_words: bool = False) -> tuple[Seen, ...]:
+    """What the file has of the hunk, one each step.
+
+    Args:
+        text: the file.
+        hunk: the place.
+        brought: names that earlier hunks of the file define. A diff's headings are of the file before the change.
+        by_words: words alone decide where lines do not.
+    """
+    steps = tuple(_steps(hunk, brought))
+    whole = _whole(text, hunk, steps, brought)
     if whole is not None:
         return whole
     return tuple(_step(text, step, by_words=by_words) for step in steps)
 
 
-def _whole(text: Text, hunk: Hunk, steps: Sequence[Step]) -> tuple[Seen, ...] | None:
+def _whole(text: Text, hunk: Hunk, steps: Sequence[Step], brought: frozenset[str]) -> tuple[Seen, ...] | None:
     old, new = bare(hunk.old), bare(hunk.new)
     at_old, at_new = _apart(text.find(old), len(old), text.find(new), len(new))
-    here_old, here_new = _fitting(text, at_old, hunk.heading), _fitting(text, at_new, hunk.heading)
+    over_old, over_new = Heading(hunk.heading), Heading(hunk.heading, brought)
+    here_old, here_new = _fitting(text, at_old, over_old), _fitting(text, at_new, over_new)
     if bool(here_old) == bool(here_new):
         return None
-    side, at, block = (Side.AFTER, here_new, new) if here_new else (Side.BEFORE, here_old, old)
-    if not telling(block) or (len(at) > 1 and text.fit(at[0], hunk.heading) is not Fit.YES):
+    side, at, block, over = (
+        (Side.AFTER, here_new, new, over_new) if here_new else (Side.BEFORE, here_old, old, over_old)
+    )
+    if not telling(block) or (len(at) > 1 and text.fit(at[0], over) is not Fit.YES):
         return None
     return tuple(
         _placed(text, step, side, at[0] + offset) for step, offset in zip(steps, _offsets(hunk, side), strict=True)
@@ -103,8 +116,9 @@ def _whole(text: Text, hunk: Hunk, steps: Sequence[Step]) -> tuple[Seen, ...] | 
 def _placed(text: Text, step: Step, side: Side, first: int, *, exact: bool = True) -> Seen:
     changed = step.new if side is Side.AFTER else step.old
     prose = exact and bool(changed) and text.is_prose(first, first + len(changed)) and _is_prose_too(step, side)
-    scope = text.scope(first)
-    return Seen(Side.IDLE if step.idle or prose else side, first + 1, scope, exact, step.minor)
+    brings = tuple(module_names(step.new)) if side is Side.BEFORE else ()
+    side = Side.IDLE if step.idle or prose else side
+    return Seen(side, first + 1, text.scope(first), exact, step.minor, brings=brings)
 
 
 def _is_prose_too(step: Step, side: Side) -> bool:
@@ -128,16 +142,20 @@ def _narrowing(text: Text, step: Step, *, exact: bool) -> Seen:
     for width in _WIDTHS:
         above, below = step.above[max(0, len(step.above) - width) :], step.below[:width]
         old, new = (*above, *step.old, *below), (*above, *step.new, *below)
-        at_old, at_new = _sought(text, old if step.old or width else (), new if step.new or width else (), exact=exact)
-        here_old = _fitting(text, at_old, step.old_heading)
-        here_new = _fitting(text, at_new, step.new_heading)
+        # A side without lines of its own is known by its neighbours alone: both must tell something.
+        framed = telling(above) > 0 and telling(below) > 0
+        at_old, at_new = _sought(
+            text, old if step.old or framed else (), new if step.new or framed else (), exact=exact
+        )
+        here_old = _fitting(text, at_old, step.over_old)
+        here_new = _fitting(text, at_new, step.over_new)
         twin = twin or (len(here_old), len(here_new)) != (len(at_old), len(at_new))
         if here_old and here_new:
             return Seen(Side.NEITHER, minor=step.minor, twin=True)
         offset = len(above) if exact else 0
-        if len(here_new) == 1 and _proves(text, new, here_new[0], step.new_heading):
+        if len(here_new) == 1 and _proves(text, new, here_new[0], step.over_new):
             return _placed(text, step, Side.AFTER, here_new[0] + offset, exact=exact)
-        if len(here_old) == 1 and _proves(text, old, here_old[0], step.old_heading) and not _landed(text, step):
+        if len(here_old) == 1 and _proves(text, old, here_old[0], step.over_old) and not _landed(text, step):
             return _placed(text, step, Side.BEFORE, here_old[0] + offset, exact=exact)
     return Seen(Side.NEITHER, minor=step.minor, twin=twin)
 
@@ -151,7 +169,7 @@ def _sought(text: Text, old: Sequence[str], new: Sequence[str], *, exact: bool) 
     return tuple(tuple(map(text.line_of, places)) for places in found)
 
 
-def _proves(text: Text, block: Sequence[str], at: int, heading: str) -> bool:
+def _proves(text: Text, block: Sequence[str], at: int, heading: Heading) -> bool:
     """Whether finding these lines says anything: two telling ones do, or one where the heading fits."""
     told = telling(block)
     return told >= 2 or (told == 1 and text.fit(at, heading) is Fit.YES)
@@ -175,14 +193,14 @@ def _within(at: int, length: int, longer: Sequence[int], its_length: int) -> boo
     return any(start <= at and at + length <= start + its_length for start in longer)
 
 
-def _fitting(text: Text, places: Sequence[int], heading: str) -> tuple[int, ...]:
+def _fitting(text: Text, places: Sequence[int], heading: Heading) -> tuple[int, ...]:
     """Those that lie under the heading; those of which it cannot be told only where none does."""
     fits = [(at, text.fit(at, heading)) for at in places]
     surely = tuple(at for at, fit in fits if fit is Fit.YES)
     return surely or tuple(at for at, fit in fits if fit is Fit.UNTOLD)
 
 
-def _steps(hunk: Hunk) -> Iterator[Step]:
+def _steps(hunk: Hunk, brought: frozenset[str]) -> Iterator[Step]:
     lines = [(sign, text.rstrip("\r\n")) for sign, text in hunk.lines]
     for first, last in _runs([sign for sign, _ in lines]):
         run = lines[first:last]
@@ -193,8 +211,8 @@ def _steps(hunk: Hunk) -> Iterator[Step]:
             tuple(text for sign, text in run if sign == "-"),
             tuple(text for sign, text in run if sign == "+"),
             tuple(below),
-            _heading(lines[:first], "-", hunk.heading),
-            _heading(lines[:first], "+", hunk.heading),
+            _heading(lines[:first], "-", Heading(hunk.heading)),
+            _heading(lines[:first], "+", Heading(hunk.heading, brought)),
         )
 
 
@@ -220,10 +238,10 @@ def _context_end(lines: Sequence[tuple[str, str]], last: int) -> int:
     return last
 
 
-def _heading(before: Sequence[tuple[str, str]], side: str, heading: str) -> str:
-    """The last definition that begins within the hunk, over the step; else the hunk's own heading."""
-    own = (text for sign, text in reversed(before) if sign in {" ", side} and defined(text))
-    return next(own, heading).strip()
+def _heading(before: Sequence[tuple[str, str]], side: str, over: Heading) -> Heading:
+    """The last definition that begins within the hunk, over the step; else what stands over the hunk."""
+    own = next((text for sign, text in reversed(before) if sign in {" ", side} and defined(text)), None)
+    return over if own is None else Heading(own.strip())
 
 
 def _offsets(hunk: Hunk, side: Side) -> Iterator[int]:

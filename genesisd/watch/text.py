@@ -6,12 +6,16 @@ import ast
 import re
 import warnings
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
 _DEFINITION = re.compile(r"(?:async\s+def|def|class)\s+(\w+)")
+_MODULE_NAME = re.compile(r"^(?:class|def|async def) (\w+)", re.MULTILINE)
+_DISTINCT = 8
+"""Shorter names (main, run) are defined in many a place."""
 _WORD = re.compile(r"[^\W\d]\w{2,}")
 _TOKEN = re.compile(r"(\"\"\"|'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')|(#[^\n]*)|(\w+|[^\s\w])")
 _COMMON = {
@@ -70,6 +74,24 @@ def defined(line: str) -> str | None:
     return found[1] if found else None
 
 
+def module_names(lines: Sequence[str]) -> set[str]:
+    """Classes and functions of the module itself that begin in these lines."""
+    return {name for line in lines if (name := defined(line)) and not line[:1].isspace()}
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What must stand over a place.
+
+    Attributes:
+        shown: the line that the diff shows behind ``@@``, or "" for none.
+        names: definitions that may stand there instead.
+    """
+
+    shown: str = ""
+    names: frozenset[str] = frozenset()
+
+
 class Text:
     """One file. Lines are counted from 0; whoever shows them adds one."""
 
@@ -96,14 +118,15 @@ class Text:
         """The line on which a token stands."""
         return self._words[2][token]
 
-    def fit(self, line: int, heading: str) -> Fit:
-        """Whether ``heading`` (what the diff shows behind ``@@``) stands over ``line``."""
-        if not heading:
+    def fit(self, line: int, heading: Heading) -> Fit:
+        """Whether ``heading`` stands over ``line``."""
+        if not heading.shown:
             return Fit.UNTOLD
-        name = defined(heading)
-        if any(_same(above, heading, name) for above in self._over(line)):
+        name = defined(heading.shown)
+        over = tuple(self._over(line))
+        if any(_same(above, heading.shown, name) or defined(above) in heading.names for above in over):
             return Fit.YES
-        return Fit.NO if any(_same(one, heading, name) for one in self.lines) else Fit.UNTOLD
+        return Fit.NO if any(_same(one, heading.shown, name) for one in self.lines) else Fit.UNTOLD
 
     def scope(self, line: int) -> str:
         """Names of the definitions around ``line``, joined by dots; "" for the module."""
@@ -175,6 +198,22 @@ class Text:
                 return ast.parse("\n".join(self.lines))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return ast.Module([], [])
+
+
+class Names:
+    """Which module of a tree defines a class or function; the tree is read once, when it is first asked."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+
+    def where(self, name: str) -> str | None:
+        """The path of a file that defines it; None too for names so short that many do."""
+        return self._index.get(name) if len(name) >= _DISTINCT else None
+
+    @cached_property
+    def _index(self) -> dict[str, str]:
+        modules = [path for path in self._texts if path.endswith(".py")]
+        return {name: path for path in modules for name in _MODULE_NAME.findall(self._texts.get(path, ""))}
 
 
 @lru_cache(maxsize=64)
