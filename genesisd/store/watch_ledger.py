@@ -95,7 +95,12 @@ class WatchLedger:
     async def list(self, kind: str | None = None, *, limit: int = 50) -> tuple[SweepRecord, ...]:
         """The newest, newest first."""
         rows = await self._writer.ask(lambda c: c.execute(_LIST, (kind, max(0, min(limit, MAX_ROWS)))).fetchall())
-        return tuple(SweepRecord(*first, _object(summary)) for *first, summary in rows)
+        return tuple(_record(row) for row in rows)
+
+
+def _record(row: tuple[Any, ...]) -> SweepRecord:
+    number, kind, window, owner, started, finished, outcome, summary = row
+    return SweepRecord(number, kind, window, owner, started, finished, outcome, _object(summary))
 
 
 def _object(text: str) -> Mapping[str, Any]:
