@@ -21,6 +21,7 @@ _COMMANDS = {
     "quarantine": ("genesisd.cli.quarantine:quarantine", "Patches that are left out, cards that are not used."),
     "pins": ("genesisd.cli.pins:pins", "The engine versions, and building them."),
     "patches": ("genesisd.cli.patches:patches", "Patches: what they are, where they apply, what a worker gets."),
+    "watch": ("genesisd.cli.watch:watch", "Pull requests upstream: what became of them, and what follows."),
     "config": ("genesisd.cli.config:config", "Check a configuration."),
     "reload": ("genesisd.cli.daemon:reload", "Read the configuration again."),
     "shutdown": ("genesisd.cli.daemon:shutdown", "End the daemon."),

@@ -19,13 +19,13 @@ _COMPLETION_DEADLINE = 0.5
 
 def complete_worker(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Workers that begin so; nothing when the daemon does not answer at once."""
-    return _known(ctx, incomplete, lambda client: [worker["name"] for worker in client.workers()])
+    return known_words(ctx, incomplete, lambda client: [worker["name"] for worker in client.workers()])
 
 
 def complete_kind(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Kinds of the correctness probes of the worker that was named before."""
     worker = ctx.params.get("worker")
-    return _known(
+    return known_words(
         ctx,
         incomplete,
         lambda client: [one["kind"] for one in client.probes(worker) if one["stage"] == "correctness"],
@@ -34,7 +34,7 @@ def complete_kind(ctx: click.Context, _param: click.Parameter, incomplete: str) 
 
 def complete_incident(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """The newest incidents."""
-    return _known(
+    return known_words(
         ctx, incomplete, lambda client: [str(one["id"]) for one in client.incidents(None, 50, open_only=False)]
     )
 
@@ -43,14 +43,14 @@ def complete_quarantined(what: str) -> Callable[[click.Context, click.Parameter,
     """Completes patches, or cards, that are quarantined."""
 
     def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-        return _known(
+        return known_words(
             ctx, incomplete, lambda client: [one["name"] for one in client.quarantine() if one["what"] == what]
         )
 
     return complete
 
 
-def _known(ctx: click.Context, incomplete: str, ask: Callable[[Client], list[str]]) -> list[str]:
+def known_words(ctx: click.Context, incomplete: str, ask: Callable[[Client], list[str]]) -> list[str]:
     """Words that begin so, each once; nothing when the daemon does not answer at once."""
     session = ctx.find_object(Session) or Session()
     try:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from typing import Any
 
 import click
 
 from genesisd.cli.attestation import render_attestation, status_of
 from genesisd.cli.commands import LateGroup, Verb
+from genesisd.cli.handed import Handed
 from genesisd.cli.names import complete_worker, suggest
 from genesisd.cli.session import Session
 from genesisd.errors import GenesisError
@@ -31,30 +30,6 @@ TOLD: Mapping[str, str] = {
     "audit": "The tier of each patch, and what decides it.",
 }
 """The commands of the program, with a line of help each."""
-
-
-class Handed(click.Command):
-    """A command that another program reads: its arguments, options and even ``-h`` are passed on as they are."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Nothing is read here, not even ``--``."""
-        ctx.params["arguments"] = tuple(args)
-        return []
-
-    def invoke(self, ctx: click.Context) -> int:
-        """Run the program, and end as it does. A child, not this process: whoever calls us from within lives on."""
-        from genesisd.cli.child import pass_through  # noqa: PLC0415 - costs start-up time, and attest has no child
-
-        sys.stdout.flush()
-        return pass_through(command(ctx.ensure_object(Session), ctx.info_name or "", ctx.params["arguments"]))
-
-
-def command(session: Session, name: str, arguments: tuple[str, ...]) -> list[str]:
-    """The command line of the program; options that stood before the command go with it."""
-    flags: dict[str, Any] = {"--json": session.json, "--no-color": session.no_color, "--quiet": session.quiet}
-    said = [flag for flag, given in flags.items() if given]
-    said += ["--socket", session.socket] if session.socket else []
-    return [sys.executable, "-P", "-m", PROGRAM, *said, name, *arguments]
 
 
 patches = LateGroup(
@@ -91,4 +66,4 @@ def attest(session: Session, worker: str) -> int:
 
 
 for _name, _line in TOLD.items():
-    patches.add_command(Handed(_name, help=_line, add_help_option=False))
+    patches.add_command(Handed(_name, help=_line, program=PROGRAM))

@@ -110,9 +110,6 @@ class WatchRowMessage(Wire):
     state: str
     claimed: str
     checked_at: float | None
-    is_issue: bool
-    merged_at: float | None
-    closed_at: float | None
     unknown: str
     action: str
     severity: str

@@ -95,7 +95,6 @@ class WatchRowView:
         state: ``open``, ``closed``, ``merged`` or ``unknown``.
         claimed: what the file says; "" for a sweep row, which says nothing.
         checked_at: when upstream last answered, or None.
-        is_issue, merged_at, closed_at: as it then said.
         unknown: why there is no fresh answer, else "".
         action: of a watch row, the trigger of a sweep row.
         severity, derived: ``P0`` to ``P3``, and whether it was not written but derived.
@@ -113,9 +112,6 @@ class WatchRowView:
     state: str = UNKNOWN
     claimed: str = ""
     checked_at: float | None = None
-    is_issue: bool = False
-    merged_at: float | None = None
-    closed_at: float | None = None
     unknown: str = ""
     action: str = ""
     severity: str = ""

@@ -20,12 +20,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from genesisd.cli.handed import Handed
 from genesisd.cli.main import root, run
-from genesisd.cli.patches import Handed
 from genesisd.control import messages
 from genesisd.errors import ConfigError, ConflictError, PermissionDeniedError
 from genesisd.patchtool.app import root as tool
 from genesisd.supervisor.model import Phase
+from genesisd.watchtool.app import root as watchtool
 from tests.e2e.control_thread import serve
 from tests.fakes.control_api import failed_worker, ready_worker, stopped_worker
 
@@ -286,9 +287,13 @@ def test_config_check_offline(capsys, tmp_path, monkeypatch) -> None:
     assert "is fine" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("group", "first"), [(root, []), (tool, ["patches"])], ids=["genesisctl", "patches"])
+@pytest.mark.parametrize(
+    ("group", "first"),
+    [(root, []), (tool, ["patches"]), (watchtool, ["watch"])],
+    ids=["genesisctl", "patches", "watch"],
+)
 def test_help_has_examples_first_everywhere(group, first) -> None:
-    """-h of each command shows a line to copy before it explains, also in the program behind 'patches'."""
+    """-h of each command shows a line to copy before it explains, also in the programs behind it."""
 
     def walk(command, path):
         yield path, command
@@ -307,7 +312,7 @@ def test_help_has_examples_first_everywhere(group, first) -> None:
 # --- the daemon is down ---------------------------------------------------------------------------------------
 
 
-DOWN = ["status", "workers list", "workers show x", "workers start x", "logs x", "events", "pins list", "reload", "shutdown", "config check", "probes", "probes run x golden", "probes history x", "probes record-golden x", "incidents", "incidents show 7", "why x", "replay 7 --worker x", "quarantine", "quarantine release card 1"]  # fmt: skip
+DOWN = ["status", "workers list", "workers show x", "workers start x", "logs x", "events", "pins list", "reload", "shutdown", "config check", "probes", "probes run x golden", "probes history x", "probes record-golden x", "incidents", "incidents show 7", "why x", "replay 7 --worker x", "quarantine", "quarantine release card 1", "watch", "watch status", "watch show 7", "watch accept 1", "watch sweep --now"]  # fmt: skip
 
 
 @pytest.mark.parametrize("line", DOWN)
@@ -457,6 +462,7 @@ def test_starts_without_the_heavy_libraries(served) -> None:
         "import sys; from genesisd.cli.main import run; run(['status']); run(['workers', 'show', 'tiny']);"
         "run(['events']); run(['workers', 'start', 'tiny', '--wait']); run(['pins', 'list']);"
         "run(['probes']); run(['why', 'tiny']); run(['incidents', 'show', '7']); run(['quarantine']);"
+        "run(['watch']); run(['watch', 'sweep', '--now']); run(['watch', 'snooze', '4', '--for', '1d']);"
         "sys.exit(' '.join({'aiohttp', 'pydantic', 'asyncio', 'rich', 'yaml', 'structlog'} & set(sys.modules)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

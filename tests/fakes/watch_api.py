@@ -39,7 +39,7 @@ GOING_ON = SweepView(id=13, kind="nightly", started=WALL - 4.0, step="asking ups
 ROWS = (
     WatchRowView(
         row="watch:vllm#42006", section="watch", line=31, ref="vllm#42006", title="Keep the last block", state="merged",
-        claimed="closed", checked_at=WALL - 3600.0, merged_at=WALL - 40 * DAY, closed_at=WALL - 40 * DAY,
+        claimed="closed", checked_at=WALL - 3600.0,
         action="retire", severity="P1", patches=("PN384",), in_pins={"cpu-0.32.0": "present", "cpu-0.33.0": "present"},
         decisions=(3,), urgency="now",
     ),

@@ -1,0 +1,1 @@
+"""``genesisctl watch check``: a program of its own, since it reads watchlist, register and catalog."""
