@@ -16,6 +16,7 @@ from genesisd.clock import Clock
 from genesisd.errors import ConfigError, UnavailableError
 from genesisd.watch import evidence, pin_facts, wanted
 from genesisd.watch.belief import believe
+from genesisd.watch.changing import Written
 from genesisd.watch.decisions import Decision
 from genesisd.watch.model import Answer, Known, LineageFact, PatchFact, Pin, PinFacts, Pull, Unanswered
 from genesisd.watch.newcomers import Newcomers
@@ -66,7 +67,7 @@ class Ground:
         interests: what this box runs.
         more: pull requests that markers and gates speak of.
         triage: decisions from facts.
-        write: changes status lines in the file; returns those that were made, and a trouble or "".
+        write: changes status lines in the file; returns those that were made, and what went wrong or "".
         clock: the time.
     """
 
@@ -81,7 +82,7 @@ class Ground:
     interests: Callable[[], Interests]
     more: Callable[[], Iterable[Ref]]
     triage: Callable[[Facing], tuple[Decision, ...]]
-    write: Callable[[Path, Sequence[StatusChange]], tuple[tuple[StatusChange, ...], str]]
+    write: Callable[[Path, Sequence[StatusChange]], Awaitable[Written]]
     clock: Clock
 
 
@@ -223,7 +224,7 @@ class Sweep:
         changes = evidence.changes(rows, result.known, self._began)
         if not changes or self._spec.watchlist is None:
             return result
-        made, trouble = await asyncio.to_thread(self._on.write, self._spec.watchlist, changes)
+        made, trouble = await self._on.write(self._spec.watchlist, changes)
         if trouble:
             self._troubles.append(trouble)
         return replace(result, changes=made)

@@ -1,0 +1,73 @@
+"""Writing what a sweep found into the watchlist: on the file as it is now, which may not be the one that was swept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from genesisd.errors import ConflictError, GenesisError
+from genesisd.watch import commit
+from genesisd.watch.edit import set_status
+from genesisd.watch.result import StatusChange
+from genesisd.watch.rows import Watchlist, WatchRow, row_id
+from genesisd.watch.save import save
+from genesisd.watch.watchlist import read
+
+TRIES = 3
+NAMED = 3
+"""Pull requests in the subject of a commit."""
+Written = tuple[tuple[StatusChange, ...], str]
+"""The changes that were made, and what went wrong ("" if nothing did)."""
+
+
+async def write(path: Path, changes: Sequence[StatusChange], *, record: bool) -> Written:
+    """As ``write_changes``, and ``record`` commits the file with git, the evidence in the message."""
+    unfit = await commit.unfit(path) if record else None
+    made, trouble = await asyncio.to_thread(write_changes, path, changes)
+    if not record or not made:
+        return made, trouble
+    subject = f"Follow upstream: {', '.join(f'{one.ref} is {one.after}' for one in made[:NAMED])}"
+    subject += f" and {len(made) - NAMED} more" if len(made) > NAMED else ""
+    done = unfit or await commit.commit(path, subject, tuple(f"{one.ref}: {one.evidence}" for one in made))
+    return made, f"not committed: {done.reason}" if isinstance(done, commit.NotCommitted) else trouble
+
+
+def write_changes(path: Path, changes: Sequence[StatusChange]) -> Written:
+    """Make the changes whose rows still say what they said; returns those, and what went wrong ("" if nothing did).
+
+    Somebody may edit the file while a sweep goes on: it is read again, and their words stand. All changes are saved
+    at once or none is. Blocks.
+    """
+    for attempt in range(1, TRIES + 1):
+        try:
+            made = _once(path, changes)
+        except ConflictError as error:
+            if attempt == TRIES:
+                return (), error.message
+        except GenesisError as error:
+            return (), error.message
+        else:
+            return made, ""
+    return (), ""
+
+
+def _once(path: Path, changes: Sequence[StatusChange]) -> tuple[StatusChange, ...]:
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise GenesisError(f"{path}: cannot be read: {error.strerror}") from error
+    seen = read(text, path)
+    made = tuple(one for one in changes if _row(seen, one) is not None)
+    for one in made:
+        row = _row(read(text, path), one)  # where it stands after the changes before it
+        if row is not None:
+            text = set_status(text, row, one.after, one.evidence, file=str(path))
+    if made:
+        save(path, text, seen=seen.digest)
+    return made
+
+
+def _row(watchlist: Watchlist, change: StatusChange) -> WatchRow | None:
+    rows: Iterable[WatchRow] = watchlist.watch
+    return next((row for row in rows if row_id(row) == change.row and row.status is change.before), None)
