@@ -16,9 +16,9 @@ from enum import StrEnum
 from typing import Protocol
 
 from genesisd.watch.diffs import FileChange
-from genesisd.watch.drifted import Alignment, laid_beside
+from genesisd.watch.drifted import laid_beside, owed, scope_taken
 from genesisd.watch.model import Collision, Place
-from genesisd.watch.replay import Landed, Refused, Replay, lines_of, replay
+from genesisd.watch.replay import Landed, Replay, lines_of, replay
 
 NEAR = 3
 """Lines next to an anchor that are beside it: what a hunk shows as context."""
@@ -39,6 +39,7 @@ class Anchor:
         patch, edit, path: which, and where it looks.
         required: the patch cannot do without.
         scope: the class or function, "" for the file itself.
+        forms: every text that it looks for, of which a pin has one; none for a whole file.
     """
 
     patch: str
@@ -46,6 +47,7 @@ class Anchor:
     path: str
     required: bool = True
     scope: str = ""
+    forms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +119,10 @@ def _collision(
     done: Replay,
 ) -> Collision | None:
     now = anchors.look(anchor, after)
-    broken = was.lands and not was.given_way and not now.given_way and not _holds(was, now)
-    if not broken and was.lands and (drifted := _by_lines(anchor, was, texts.get(anchor.path, ""), done.refused)):
+    wanted = was.lands and not was.given_way and not now.given_way
+    refused = [one.hunk for one in done.refused if one.path == anchor.path and one.hunk is not None]
+    broken = wanted and not _holds(was, now) and now.count - owed(anchor.forms, refused) != 1
+    if wanted and not broken and refused and (drifted := _by_lines(anchor, was, texts.get(anchor.path, ""), done)):
         return drifted
     place = _place(anchor, was, now, done)
     if place is None and not broken and was.count == now.count:
@@ -171,16 +175,19 @@ def _is_near(start: int, end: int, near: tuple[int, int], home: tuple[int, int] 
     return any(start <= span[1] + 1 and end >= span[0] for span in (near, home) if span is not None)
 
 
-def _by_lines(anchor: Anchor, was: Look, text: str, refused: Sequence[Refused]) -> Collision | None:
+def _by_lines(anchor: Anchor, was: Look, text: str, done: Replay) -> Collision | None:
     """What hunks that found no place would do to the anchor, or None."""
-    mine = [one.hunk for one in refused if one.path == anchor.path and one.hunk is not None]
-    if was.lines is None or not mine:
+    hunks = [one.hunk for one in done.refused if one.path == anchor.path and one.hunk is not None]
+    every = [*hunks, *(one.hunk for one in done.landed if one.path == anchor.path)]
+    if was.lines is None:
         return None
-    laid = laid_beside(lines_of(text), was.lines, mine)
-    if laid is None or not laid.breaks:
+    if laid := laid_beside(lines_of(text), was.lines, anchor.forms, hunks):
+        hunk, place, what = laid.hunk, laid.place, "ends the anchor"
+    elif taken := scope_taken(anchor.scope, text, anchor.forms, hunks, every):
+        hunk, place, what = taken, Place.MOVED, f"takes {anchor.scope} away"
+    else:
         return None
-    place = Place.OVER if laid.alignment is Alignment.REWRITTEN else Place.INSIDE
-    why = "its context is not in this pin: judged by the lines that it shares with the anchor"
+    why = "its context is not in this pin, so that it was judged by the lines that it shares with it"
     return Collision(
         patch=anchor.patch,
         edit=anchor.edit,
@@ -190,7 +197,7 @@ def _by_lines(anchor: Anchor, was: Look, text: str, refused: Sequence[Refused]) 
         place=place,
         breaks=True,
         required=anchor.required,
-        text=f"{_name(anchor)}: a hunk at line {laid.hunk.old_start} rewrites lines of the anchor; {why}",
+        text=f"{_name(anchor)}: a hunk at line {hunk.old_start} {what}; {why}",
     )
 
 

@@ -78,7 +78,7 @@ class CatalogAnchors:
 
 
 def in_range(patch: Patch, version: str) -> bool:
-    """Whether the patch is for this version of the engine."""
+    """Whether the patch is for this version of the engine. Raises ValueError for what is no version."""
     return parse_range(patch.versions).contains(parse_version(version))
 
 
@@ -96,7 +96,10 @@ def chain(patch: Patch, every: Mapping[str, Patch]) -> list[Patch]:
 
 def _anchor(patch: Patch, edit: Edit) -> Anchor:
     if isinstance(edit, AnchorEdit):
-        return Anchor(patch=patch.id, edit=edit.id, path=edit.path, required=edit.required, scope=edit.scope)
+        forms = tuple(variant.anchor for variant in edit.variants)
+        return Anchor(
+            patch=patch.id, edit=edit.id, path=edit.path, required=edit.required, scope=edit.scope, forms=forms
+        )
     return Anchor(patch=patch.id, edit=edit.id, path=edit.path)
 
 
