@@ -17,6 +17,7 @@ from genesisd.telemetry.events import KINDS
 from genesisd.telemetry.families import Family, Kind
 from genesisd.watch.decisions import QUIET, DecisionKind, Urgency
 from genesisd.watch.model import State
+from genesisd.watch.result import SweepKind, SweepOutcome
 
 G, C = Kind.GAUGE, Kind.COUNTER
 OTHER = "other"
@@ -56,13 +57,12 @@ ATTESTED_STATES = ("attested", "pending", "refused", NOT_ATTESTED)
 
 ROW_STATES = (*(str(state) for state in State), UNKNOWN)
 """Those of ``watch.model``, and ``unknown`` for a row that upstream never answered for."""
-QUIET_DECISIONS = frozenset(str(kind) for kind in QUIET)
-DECISIONS = (*(str(kind) for kind in DecisionKind if kind not in QUIET), OTHER)
+DECISIONS = tuple(str(kind) for kind in DecisionKind if kind not in QUIET)
 URGENCIES = tuple(str(urgency) for urgency in Urgency)
-SWEEPS = ("nightly", "hourly", "weekly", OTHER)
-SWEEP_OUTCOMES = ("done", "partial", "failed")
-QUESTIONS = ("graphql", "rest", "diff", "index", OTHER)
-"""What is asked of upstream and of the index."""
+SWEEPS = (*(str(kind) for kind in SweepKind), OTHER)
+SWEEP_OUTCOMES = tuple(str(outcome) for outcome in SweepOutcome)
+QUESTIONS = ("rows", "recent", "files", "diff", "index", OTHER)
+"""What is asked: about rows, what is new, a pull request's files or its diff; and releases, of the package index."""
 
 
 def one_of(value: object, known: Collection[str], otherwise: str = OTHER) -> str:
@@ -110,6 +110,9 @@ WATCH_SWEEP_SUCCESS = daemon(
     G,
     "When the newest sweep that did not fail ended; 0 before that.",
     "kind",
+)
+WATCH_SWEEP_PERIOD = daemon(
+    "watch_sweep_period_seconds", G, "Longest time between two sweeps of the kind, as configured.", "kind"
 )
 WATCH_REQUESTS = daemon("watch_requests_total", C, "Questions to upstream and to the package index.", "kind")
 WATCH_UNCHANGED = daemon("watch_requests_unchanged_total", C, "Of these, the ones answered by: nothing changed.")
@@ -196,7 +199,7 @@ GOLDEN_AT = worker(
 
 WATCH_FAMILIES = (
     WATCH_ROWS, WATCH_STALE, WATCH_OLDEST, WATCH_MAX_AGE, WATCH_DECISIONS, WATCH_SWEEPS, WATCH_SWEEP_SECONDS,
-    WATCH_SWEEP_SUCCESS, WATCH_REQUESTS, WATCH_UNCHANGED, WATCH_LIMIT, WATCH_REMAINING,
+    WATCH_SWEEP_SUCCESS, WATCH_SWEEP_PERIOD, WATCH_REQUESTS, WATCH_UNCHANGED, WATCH_LIMIT, WATCH_REMAINING,
 )  # fmt: skip
 """Of the daemon; there while a watchlist is configured."""
 DAEMON_FAMILIES = (

@@ -5,11 +5,20 @@ Ages are told as times since when: they go on growing while nobody sets them, wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from genesisd.telemetry import names
 from genesisd.telemetry.families import Family, LabelValues, Series
 from genesisd.telemetry.names import one_of
+from genesisd.watch.cron import Cron, next_after, parse_cron
+from genesisd.watch.decisions import QUIET, KeptDecision, Standing
+from genesisd.watch.model import Asked
+from genesisd.watch.spec import ScheduleSpec, WatchSpec
+from genesisd.watch.windows import SCHEDULED, moment
+
+_SLOTS, _DAYS = 200, 800
+"""How many times of a schedule are looked at for the longest time between two of them, and how far ahead."""
 
 
 class WatchMetrics:
@@ -19,21 +28,22 @@ class WatchMetrics:
         self._series = series
         self._on = False
 
-    def configure(self, kinds: Collection[str], max_age: float | None) -> None:
-        """What is scheduled, and how old an answer may be in seconds (None: nothing is watched, and no series stays).
+    def configure(self, spec: WatchSpec, now: float) -> None:
+        """What is watched and when, from wall time ``now`` on. Without a watchlist no series stays.
 
         Counters, and the successes of kinds that stay, are kept. A kind that is not scheduled any more loses its
         last success, which would only grow old.
         """
-        if max_age is None:
+        if spec.watchlist is None:
             self._clear()
             return
         if not self._on:
             self._begin()
-        self._series[names.WATCH_MAX_AGE].set(max_age)
+        self._series[names.WATCH_MAX_AGE].set(spec.max_age)
+        periods: dict[LabelValues, float] = {(kind,): longest_gap(cron, now) for kind, cron in _crons(spec.schedule)}
+        self._series[names.WATCH_SWEEP_PERIOD].replace(periods)
         success = self._series[names.WATCH_SWEEP_SUCCESS]
-        known = {(one_of(kind, names.SWEEPS),): 0.0 for kind in kinds}
-        success.replace({kind: success.values.get(kind, 0.0) for kind in known})
+        success.replace({kind: success.values.get(kind, 0.0) for kind in periods})
 
     def _begin(self) -> None:
         self._on = True
@@ -71,14 +81,10 @@ class WatchMetrics:
         """
         self._replace(names.WATCH_OLDEST, {} if since is None else {(): round(since, 3)})
 
-    def decisions(self, open_: Mapping[tuple[str, str], int]) -> None:
-        """Open decisions by kind and urgency; quiet kinds are left out, as is what there is none of."""
-        counts: dict[LabelValues, float] = {}
-        for (kind, urgency), count in open_.items():
-            labels = (one_of(kind, names.DECISIONS), one_of(urgency, names.URGENCIES, "none"))
-            if count and kind not in names.QUIET_DECISIONS:
-                counts[labels] = counts.get(labels, 0) + count
-        self._replace(names.WATCH_DECISIONS, counts)
+    def decisions(self, kept: Iterable[KeptDecision]) -> None:
+        """All that were made; those that are open and no mere notes are counted."""
+        made = [one.decision for one in kept if one.standing is Standing.OPEN and one.decision.kind not in QUIET]
+        self._replace(names.WATCH_DECISIONS, dict(Counter((str(one.kind), str(one.urgency)) for one in made)))
 
     # --- as it goes on ----------------------------------------------------------------------------------------
 
@@ -101,21 +107,35 @@ class WatchMetrics:
         if self._on and (kind,) in success.values:
             success.set(max(round(at, 3), success.values[(kind,)]), kind)
 
-    def asked(self, kind: str, count: int = 1) -> None:
-        """Questions were put: ``graphql``, ``rest``, ``diff`` or ``index``."""
-        if self._on and count > 0:
+    def asked(self, asked: Asked) -> None:
+        """What a sweep cost, and what upstream still lets us ask; None of that: it did not tell."""
+        if not self._on:
+            return
+        for kind, count in asked.requests.items():
             self._series[names.WATCH_REQUESTS].inc(one_of(kind, names.QUESTIONS), by=count)
-
-    def unchanged(self, count: int = 1) -> None:
-        """So many of them were answered by: nothing changed."""
-        if self._on and count > 0:
-            self._series[names.WATCH_UNCHANGED].inc(by=count)
-
-    def budget(self, remaining: int | None, limit: int | None) -> None:
-        """What upstream still lets us ask, as it last told; None: it did not tell."""
-        for family, value in ((names.WATCH_REMAINING, remaining), (names.WATCH_LIMIT, limit)):
+        self._series[names.WATCH_UNCHANGED].inc(by=asked.unchanged)
+        budget = asked.budget
+        for family, value in ((names.WATCH_REMAINING, budget.remaining), (names.WATCH_LIMIT, budget.limit)):
             self._replace(family, {} if value is None else {(): value})
 
     def _replace(self, family: Family, values: Mapping[LabelValues, float]) -> None:
         if self._on:
             self._series[family].replace(values)
+
+
+def longest_gap(cron: Cron, now: float) -> float:
+    """Seconds between those two neighbouring times of a schedule that are farthest apart."""
+    first = at = next_after(cron, moment(now))
+    longest = 0.0
+    for _ in range(_SLOTS):
+        following = next_after(cron, at)
+        at, longest = following, max(longest, (following - at).total_seconds())
+        if (at - first).days > _DAYS:
+            break
+    return longest
+
+
+def _crons(spec: ScheduleSpec) -> list[tuple[str, Cron]]:
+    """The kinds that are scheduled; a line that cannot be read was told when the configuration was."""
+    written = ((str(kind), getattr(spec, str(kind))) for kind in SCHEDULED)
+    return [(kind, parse_cron(text)) for kind, text in written if text is not None]
