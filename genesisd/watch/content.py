@@ -86,7 +86,7 @@ def _folded(there: Sequence[Landing], rung: Rung, *, complete: bool) -> ContentF
         return ContentFact(Content.NOT_APPLICABLE, rung, _nothing(there, gone))
     of = after + before + neither
     parts = [
-        f"{count} of {of} places {'is' if count == 1 else 'are'} {words} ({'; '.join(_shown(there, side))})"
+        f"{_counted(count, of)} {words} ({'; '.join(_shown(there, side))})"
         for side, count, words in (
             (Side.AFTER, after, "as after the change"),
             (Side.BEFORE, before, "as before it" if after else "as before the change"),
@@ -99,6 +99,10 @@ def _folded(there: Sequence[Landing], rung: Rung, *, complete: bool) -> ContentF
     if content is Content.PRESENT and not complete:
         content, parts = Content.CHANGED, [*parts, "the diff has not all its files"]
     return ContentFact(content, rung, ("partly landed: " if after and before else "") + ", ".join(parts))
+
+
+def _counted(count: int, of: int) -> str:
+    return "its place is" if of == 1 else f"{count} of {of} places {'is' if count == 1 else 'are'}"
 
 
 def _verdict(after: int, before: int, neither: int, *, gone: bool) -> Content:
