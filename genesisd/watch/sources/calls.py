@@ -144,12 +144,12 @@ class Calls:
     async def _ask(
         self, kind: str, method: str, path: str, headers: dict[str, str], data: bytes | None
     ) -> Reply | Failure:
-        address, hops, refused = self._base + path, 0, 0
+        address, hops, bare = self._base + path, 0, 0
         while True:
             found = await self._once(kind, method, address, headers, data)
             if isinstance(found, _Refused):
-                refused += 1
-                if refused >= 2 and not found.refusal.named:
+                bare += not found.refusal.named
+                if bare >= 2:
                     return Failure(WhyUnknown.BARRED, f"{found.refusal.text}, twice: {found.said}", found.status)
                 continue
             if isinstance(found, _Moved):

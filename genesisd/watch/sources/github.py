@@ -128,7 +128,7 @@ class GitHub:
         for (of, to), answer in moves.items():
             if told.get(of) != to:
                 self._tell(f"{answer.ref} is now {answer.now_at}: name it so in the watchlist")
-        await self._facts.note(RENAMED, dict(moves))
+        await self._facts.note(RENAMED, dict(moves.keys()))
 
 
 def _moved(answer: Pull) -> tuple[str, str]:

@@ -101,9 +101,6 @@ def nonce() -> str:
 
 
 def _lost(answer: Answer) -> bool:
-    return isinstance(answer, Unanswered) and answer.why in {
-        WhyUnknown.OUTAGE,
-        WhyUnknown.PARTIAL,
-        WhyUnknown.LIMITED,
-        WhyUnknown.NOT_ASKED,
-    }
+    """A request about it alone failed, which says nothing about the size. A null in a good answer is no such failure."""
+    lost = {WhyUnknown.OUTAGE, WhyUnknown.LIMITED, WhyUnknown.NOT_ASKED}
+    return isinstance(answer, Unanswered) and answer.why in lost

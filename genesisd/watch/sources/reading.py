@@ -68,7 +68,7 @@ def node_pull(ref: Ref, home: str, node: Any, at: float) -> Pull:
 def rest_pull(ref: Ref, told: Any, at: float) -> Pull:
     """An answer of ``/pulls/N``, or an entry of the list of them. Raises Unreadable."""
     try:
-        merged = bool(told.get("merged_at"))
+        merged = bool(told.get("merged") or told.get("merged_at"))
         state = State.MERGED if merged else State(told["state"])
         base, number = told["base"], int(told["number"])
         return Pull(

@@ -13,6 +13,7 @@ from email.utils import formatdate
 from typing import Any
 
 from aiohttp import web
+from graphql import print_ast
 
 from . import graph, rest
 from .facts import World
@@ -77,6 +78,10 @@ class FakeGitHub:
     requests: list[Request] = field(default_factory=list)
     bodies: list[Any] = field(default_factory=list)
     """Of queries and their answers, in pairs."""
+    extra: dict[str, str] = field(default_factory=dict)
+    """Headers of every answer."""
+    most_at_once: int = 0
+    _now_at_once: int = 0
     errors: list[Exception] = field(default_factory=list)
     """Of the double itself: a test that caused one must fail."""
     _rates: dict[str, Rate] = field(default_factory=dict)
@@ -86,11 +91,15 @@ class FakeGitHub:
         return sum(method in {None, one.method} for one in self.requests)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        self._now_at_once += 1
+        self.most_at_once = max(self.most_at_once, self._now_at_once)
         try:
             return await self._handle(request)
         except Exception as error:
             self.errors.append(error)
             raise
+        finally:
+            self._now_at_once -= 1
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         fault = self.faults.next.pop(0) if self.faults.next else None
@@ -106,7 +115,7 @@ class FakeGitHub:
             self._first.setdefault(key, (status, headers, body))
         if document is not None:
             self.bodies.append(((await request.json())["query"], body))
-        headers = headers | {"Date": formatdate(self.now(), usegmt=True)}
+        headers = headers | self.extra | {"Date": formatdate(self.now(), usegmt=True)}
         self.requests.append(
             Request(
                 request.method,
@@ -129,6 +138,8 @@ class FakeGitHub:
             return self._refusal(fault)
         if not request.headers.get("User-Agent", "").startswith("genesisd/"):
             return 403, {}, b"Request forbidden by administrative rules."
+        if self.faults.moved:
+            return 301, {"Location": self.faults.moved}, b""
         said = request.headers.get("Authorization")
         if said is not None and said != f"Bearer {self.token}":
             return 401, {}, _json({"message": "Bad credentials", "status": "401"})
@@ -147,7 +158,8 @@ class FakeGitHub:
             return 200, headers, _json({"errors": [error]})
         if document is None:
             return 200, headers, _json({"errors": [{"message": "Parse error"}]})
-        if self.faults.heavy_above is not None and aliases > self.faults.heavy_above:
+        poisoned = self.faults.poison is not None and f"number: {self.faults.poison.number})" in self._text(document)
+        if poisoned or (self.faults.heavy_above is not None and aliases > self.faults.heavy_above):
             return 502, {}, b"<html>Bad Gateway</html>"
         if self.faults.exhausted_above is not None and aliases > self.faults.exhausted_above:
             error = {"type": "RESOURCE_LIMITS_EXCEEDED", "message": "Resource limits for this query exceeded."}
@@ -160,6 +172,10 @@ class FakeGitHub:
         }
         world = self.faults.stale or self.world
         return 200, headers | {"Content-Type": rest.JSON}, _json(graph.answer(document, world, self.faults, told))
+
+    @staticmethod
+    def _text(document: Any) -> str:
+        return print_ast(document)
 
     def _listed(self, request: web.Request, said: str | None) -> tuple[int, dict[str, str], bytes]:
         rate = self._rate("core" if said else "anonymous", self.known if said else self.anonymous)
@@ -197,6 +213,11 @@ class FakeGitHub:
         if fault.resets_in is not None:
             headers |= {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(self.now() + fault.resets_in))}
         return fault.status, headers, _json({"message": fault.text})
+
+    def spend(self, sort: str, resets_in: float) -> None:
+        """As if others of the same token had used up the hour."""
+        limit = {"graphql": self.queries, "core": self.known, "anonymous": self.anonymous}[sort]
+        self._rates[sort] = Rate(limit, used=limit, resets=self.now() + resets_in)
 
     def _rate(self, sort: str, limit: int) -> Rate:
         return self._rates.setdefault(sort, Rate(limit))
