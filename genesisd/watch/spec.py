@@ -5,12 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from genesisd.units import Duration, SpecModel
+from genesisd.watch.cron import parse_cron
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
-Cron = Annotated[str, StringConstraints(pattern=r"^\S+( \S+){4}$")]
+
+
+def _readable(line: str) -> str:
+    parse_cron(line)
+    return line
+
+
+Cron = Annotated[str, AfterValidator(_readable)]
+"""As ``watch.cron`` reads it: what it cannot read is told where it is written, and not when a sweep should begin."""
 
 
 class TokenSpec(SpecModel):

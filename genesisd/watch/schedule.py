@@ -1,0 +1,242 @@
+"""When to sweep: each window once, also after downtime, beside another daemon, and over changes of the clock.
+
+APScheduler wakes; what is due is decided anew at each waking, by the windows and the ledger alone. So a wake too many
+does no harm, and one that never came is made up for within a minute by looking anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import platform
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.base import BaseTrigger
+
+from genesisd.clock import Clock, SystemClock
+from genesisd.errors import UnavailableError
+from genesisd.watch.claims import FAILED, LEASE, Claim, Claims, Swept
+from genesisd.watch.cron import Cron, parse_cron
+from genesisd.watch.ports import Ledger
+from genesisd.watch.spec import ScheduleSpec
+from genesisd.watch.windows import SCHEDULED, Due, Kind, due, moment, next_begin
+
+LOOK_SECONDS = 60.0
+_JUMP = 2.0
+"""Seconds between what the clock on the wall and the monotonic one say has passed: more is a clock that was set."""
+_RETRY, _LONGEST_RETRY = 300.0, 3600.0
+
+Sweep = Callable[[Claim], Awaitable[Swept]]
+
+
+class Schedule:
+    """One sweep at a time. ``start`` it, ``close`` it before the store is.
+
+    A clock that was wrong and went back leaves the window that it was in done: when its time comes, that one is passed
+    over.
+
+    Args:
+        spec: cron lines, which were checked when the configuration was read.
+        ledger: what was done.
+        sweep: makes one; what it raises is a failed sweep.
+        owner: another one for each life of a daemon.
+        box: what the jitter is drawn from.
+        trouble: told, in a sentence, what went wrong around a sweep.
+    """
+
+    def __init__(
+        self,
+        spec: ScheduleSpec,
+        ledger: Ledger,
+        sweep: Sweep,
+        *,
+        owner: str,
+        box: str | None = None,
+        clock: Clock | None = None,
+        trouble: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._clock = clock or SystemClock()
+        self._sweep = sweep
+        self._trouble = trouble
+        self._box = platform.node() if box is None else box
+        self._claims = Claims(ledger, owner, self._clock, trouble)
+        self._crons: dict[Kind, Cron] = {}
+        self._jitter = 0.0
+        self._asked: asyncio.Future[Swept] | None = None
+        self._resting: dict[Kind, tuple[float, float]] = {}
+        """After a failure: until when (monotonic) it rests, and how long."""
+        self._wake = asyncio.Event()
+        self._turn = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._scheduler = AsyncIOScheduler(timezone=UTC)
+        self._set = self._clock.wall() - self._clock.monotonic()
+        self.running: Due | None = None
+        self.change(spec)
+
+    def change(self, spec: ScheduleSpec) -> None:
+        """Other times from now on. Raises ValueError for a cron line that cannot be read."""
+        lines = {Kind.WEEKLY: spec.weekly, Kind.NIGHTLY: spec.nightly, Kind.HOURLY: spec.hourly}
+        self._crons = {kind: parse_cron(line) for kind in SCHEDULED if (line := lines[kind]) is not None}
+        self._jitter = spec.jitter
+        self._arm()
+
+    def start(self) -> None:
+        """Begin: what is due already is swept at once."""
+        self._scheduler.start()
+        self._task = asyncio.create_task(self._keep(), name="watch schedule")
+
+    async def close(self) -> None:
+        """End. A sweep that runs is cancelled, and its window stays open."""
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
+            await asyncio.sleep(0)  # it ends in a turn of the loop
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        _tell(self._asked, _stopping())
+
+    async def now(self) -> Swept:
+        """Sweep all rows now, or with whoever asked before it began; raises UnavailableError where the daemon stops."""
+        if self._asked is None or self._asked.done():
+            self._asked = asyncio.get_running_loop().create_future()
+        self._wake.set()
+        return await asyncio.shield(self._asked)
+
+    def next_times(self) -> Mapping[Kind, float]:
+        """When each is to begin, seconds since the epoch."""
+        return {kind: self._next(kind).timestamp() for kind in self._crons}
+
+    async def look(self) -> tuple[Due, ...]:
+        """Make every sweep that is due, widest first, and tell which were made."""
+        made: list[Due] = []
+        async with self._turn:
+            await self._claims.save()
+            while claims := await self._claim():
+                await self._run(claims)
+                made.append(claims[0].due)
+        return tuple(made)
+
+    async def _keep(self) -> None:
+        while True:
+            self._wake.clear()
+            self._notice_a_set_clock()
+            try:
+                await self.look()
+            except Exception as error:  # noqa: BLE001 - without this loop nothing would ever be swept again
+                self._trouble(f"whether a sweep is due could not be told, and is looked at again: {error}")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._wake.wait()
+
+    async def _claim(self) -> tuple[Claim, ...]:
+        if self._asked is not None:
+            return await self._claim_asked(self._asked)
+        at, monotonic = moment(self._clock.wall()), self._clock.monotonic()
+        dues = [
+            due(cron, kind, at, self._jitter, self._box)
+            for kind, cron in self._crons.items()
+            if monotonic >= self._resting.get(kind, (0.0, 0.0))[0]
+        ]
+        return await self._claims.take([one for one in dues if not self._claims.is_done(one)])
+
+    async def _claim_asked(self, asked: asyncio.Future[Swept]) -> tuple[Claim, ...]:
+        at = self._clock.wall()
+        window = moment(at).isoformat(timespec="microseconds")
+        try:
+            return await self._claims.take([Due(kind=Kind.MANUAL, window=window, slot=at, late=0.0)])
+        except Exception as error:
+            self._asked = None
+            _tell(asked, UnavailableError(f"the sweep could not begin: {error}", hint="look at the store's disk"))
+            raise
+
+    async def _run(self, claims: tuple[Claim, ...]) -> None:
+        """The first alone is swept: it does what the others ask for."""
+        first = claims[0]
+        asked = None
+        if first.due.kind is Kind.MANUAL:
+            asked, self._asked = self._asked, None
+        self.running = first.due
+        try:
+            swept = await self._made(claims)
+        except asyncio.CancelledError:
+            await self._claims.close(claims, Swept(FAILED, {"text": "it was stopped"}))
+            _tell(asked, _stopping())
+            raise
+        finally:
+            self.running = None
+        await self._claims.close(claims, swept)
+        self._rest(first.due.kind, failed=swept.outcome == FAILED)
+        if asked is not None and not asked.done():
+            asked.set_result(swept)
+
+    async def _made(self, claims: tuple[Claim, ...]) -> Swept:
+        sweep = asyncio.ensure_future(self._sweep(claims[0]))
+        try:
+            while not (await asyncio.wait({sweep}, timeout=LEASE / 3))[0]:
+                if not await self._claims.hold(claims):
+                    return Swept(FAILED, {"text": "another daemon took it over"})
+            return Swept(FAILED, {"text": "it was cancelled"}) if sweep.cancelled() else sweep.result()
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong in a sweep, the next one must come
+            text = str(error) or type(error).__name__
+            self._trouble(f"the {claims[0].due.kind} sweep failed: {text}")
+            return Swept(FAILED, {"text": text})
+        finally:
+            sweep.cancel()
+            await asyncio.gather(sweep, return_exceptions=True)
+
+    def _rest(self, kind: Kind, *, failed: bool) -> None:
+        """A failed kind waits before it is tried again; what it stood for besides is tried at once, by itself."""
+        _, before = self._resting.pop(kind, (0.0, 0.0))
+        if failed and kind is not Kind.MANUAL:
+            seconds = min(max(_RETRY, 2 * before), _LONGEST_RETRY)
+            self._resting[kind] = (self._clock.monotonic() + seconds, seconds)
+
+    def _arm(self) -> None:
+        self._scheduler.remove_all_jobs()
+        for kind in self._crons:
+            # Without a grace a wake that comes late is dropped, and late is what a busy or sleeping machine is.
+            self._scheduler.add_job(
+                self._woken, _Begins(self, kind), id=kind, coalesce=True, misfire_grace_time=None, max_instances=1
+            )
+
+    async def _woken(self) -> None:
+        self._wake.set()
+
+    def _notice_a_set_clock(self) -> None:
+        """The scheduler sleeps for as long as it once reckoned; after a clock was set, that is another time."""
+        offset = self._clock.wall() - self._clock.monotonic()
+        if abs(offset - self._set) > _JUMP:
+            self._set = offset
+            self._arm()
+
+    def _next(self, kind: Kind) -> datetime:
+        return next_begin(self._crons[kind], kind, moment(self._clock.wall()), self._jitter, self._box)
+
+    def seconds_until(self, kind: Kind) -> float:
+        """Until the next window of ``kind`` is to begin, by our clock."""
+        return self._next(kind).timestamp() - self._clock.wall()
+
+
+def _tell(asked: asyncio.Future[Swept] | None, error: UnavailableError) -> None:
+    if asked is not None and not asked.done():
+        asked.set_exception(error)
+        asked.exception()  # perhaps nobody waits for it any more
+
+
+def _stopping() -> UnavailableError:
+    return UnavailableError("the daemon stops", hint="ask again when it is up")
+
+
+class _Begins(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
+    """Asks the windows, so that cron is read in one place; the scheduler's clock may be another than ours."""
+
+    def __init__(self, schedule: Schedule, kind: Kind) -> None:
+        self._schedule = schedule
+        self._kind = kind
+
+    def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> Any:
+        del previous_fire_time  # what was missed is made up for by looking at the ledger
+        return now + timedelta(seconds=self._schedule.seconds_until(self._kind))
