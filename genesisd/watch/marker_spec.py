@@ -77,6 +77,13 @@ class Pattern(SpecModel):
         return self
 
 
+def _some(patterns: tuple[Pattern, ...]) -> tuple[Pattern, ...]:
+    # As a length in the type it would be told once more of every row with a slip in a pattern.
+    if not patterns:
+        raise ValueError("give one pattern at least")
+    return patterns
+
+
 class Marker(SpecModel):
     """How to see in a tree whether it has what a pull request brings.
 
@@ -87,7 +94,7 @@ class Marker(SpecModel):
     title: Words
     affects: Words | None = None
     """Whom it concerns, for people."""
-    present: tuple[Pattern, ...] = Field(min_length=1)
+    present: Annotated[tuple[Pattern, ...], AfterValidator(_some)]
     """Shown, all of them, by a tree that has it, and by no other."""
     absent: tuple[Pattern, ...] = ()
     """Shown, all of them, by a tree that still has what was there before. Without any, the absence is never certain."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-
 import pytest
 
 from genesisd.watch.content import judge
@@ -11,8 +9,8 @@ from genesisd.watch.diffs import read_diff
 from genesisd.watch.marker_spec import Marker, Pattern
 from genesisd.watch.model import Content, Rung
 from genesisd.watch.refs import Ref
+from tests.helpers.diffing import FILE, diff
 
-FILE = "vllm/core/sched.py"
 BEFORE = '''"""Steps."""
 
 import logging
@@ -51,20 +49,6 @@ FIXED = BEFORE.replace(
 TWICE = FIXED.replace(
     "        request.blocks.clear()\n", "        self.free_blocks(request.blocks)\n        request.blocks.clear()\n"
 )
-
-
-def diff(before, after, path=FILE, heading=True):
-    """The change from one text to the other, as git writes it: with the line at the margin over each hunk."""
-    old, new = ((text or "").splitlines(keepends=True) for text in (before, after))
-    names = "/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}"
-    out = []
-    for line in difflib.unified_diff(old, new, *names):
-        shown = ""
-        if line.startswith("@@") and heading:
-            start = int(line.split("-")[1].split(",")[0].split(" ")[0])
-            shown = next((f" {one.strip()}" for one in reversed(old[: max(0, start - 1)]) if one[:1].isalpha()), "")
-        out.append(f"{line.rstrip()}{shown}\n" if line.startswith("@@") else line)
-    return "".join(out)
 
 
 def change(before, after, path=FILE, **more):
