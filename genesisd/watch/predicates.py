@@ -30,7 +30,7 @@ _FLAG = re.compile(
     r"(?:\s*(?P<op>!=|=)\s*(?P<value>\S+)|\s*(?P<order>>=|<=|>|<)\s*(?P<number>\d+(?:\.\d+)?))?"
 )
 _PATCH = re.compile(r"(?P<id>[A-Za-z][\w-]*)\s+(?P<how>active|inactive)")
-_WORD = re.compile(r"\S+(?: \S+)*")
+_WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, slots=True)
