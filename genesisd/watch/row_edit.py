@@ -38,6 +38,8 @@ def add_row(text: bytes, section: str, fields: Mapping[str, Value], *, file: str
 def retire_row(text: bytes, row: Row, *, file: str = "watchlist") -> bytes:
     """``text`` without ``row``: exactly the lines from its dash to its last value. Raises as ``set_status`` does."""
     aim = target(text, row, file)
+    if aim.listing.flow:
+        raise by_hand(aim.layout, aim.part.place, aim.section, "the section is in brackets")
     whole, fields = aim.said()
     rows = whole[aim.section]
     rows.remove(fields)

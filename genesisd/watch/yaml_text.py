@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
 _PLAIN = re.compile(r"[A-Za-z0-9][\w./#+,()-]*(?: [\w./+,()-][\w./#+,()-]*)*", re.ASCII)
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 _OTHER_MEANING = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
 Value = str | Sequence[str]
@@ -15,7 +15,7 @@ Value = str | Sequence[str]
 def scalar(value: str, style: str = "") -> str:
     """``value`` on one line, in the style that a neighbour or predecessor has, where it can be."""
     if not value.isprintable() or style == '"':
-        return json.dumps(value, ensure_ascii=False)
+        return _escaped(value)
     if style != "'" and _PLAIN.fullmatch(value) and value.casefold() not in _OTHER_MEANING:
         return value
     return "'" + value.replace("'", "''") + "'"
@@ -35,6 +35,17 @@ def row_lines(fields: Sequence[tuple[str, Value]], dash: str) -> list[str]:
     indent = f"{dash}  "
     lines = [line for name, value in fields for line in field_lines(name, value, indent)]
     return [f"{dash}- {lines[0].removeprefix(indent)}", *lines[1:]]
+
+
+def _escaped(value: str) -> str:
+    return '"' + "".join(_ESCAPES.get(sign) or _sign(sign) for sign in value) + '"'
+
+
+def _sign(sign: str) -> str:
+    if sign.isprintable():
+        return sign
+    code = ord(sign)
+    return f"\\x{code:02x}" if code < 1 << 8 else f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"
 
 
 def _text_lines(name: str, value: str, indent: str) -> list[str]:
