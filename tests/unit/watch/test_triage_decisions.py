@@ -632,7 +632,7 @@ def test_there_is_no_trial_of_what_no_pin_has(facts):
     ("text", "pages"),
     [
         ("OOM. See docs/COOKBOOK.md §1. More.", ("docs/COOKBOOK.md §1",)),
-        ("see https://example.org/a.html, and docs/x.md", ("https://example.org/a.html", "docs/x.md")),
+        ("see https://docs.example.org/a.html, and docs/x.md", ("https://docs.example.org/a.html", "docs/x.md")),
         ("no page, v0.24.0", ()),
     ],
 )
