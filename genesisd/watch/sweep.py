@@ -89,13 +89,21 @@ class Ground:
 class Sweep:
     """One, from the first question to the last note; ``run`` it once."""
 
-    def __init__(self, on: Ground, spec: WatchSpec, kind: SweepKind, window: str, say: Callable[[Step], None]) -> None:
+    def __init__(
+        self,
+        on: Ground,
+        spec: WatchSpec,
+        kind: SweepKind,
+        window: str,
+        say: Callable[[Step], None],
+        troubles: Sequence[str] = (),
+    ) -> None:
         self._on = on
         self._spec = spec
         self._kind = kind
         self._window = window
         self._say = say
-        self._troubles: list[str] = []
+        self._troubles = [*troubles]
         self._began = on.clock.wall()
 
     async def run(self) -> SweepResult:

@@ -47,7 +47,7 @@ class WatchedWorkers:
         found: dict[str, Worker] = {}
         for name, spec in self._specs().items():
             facts = _facts(spec, await self._knowledge.of(spec), self._active(name), versions)
-            found[name] = facts | _memory(await self._knowledge.gpus(spec))
+            found[name] = {**facts, **_memory(await self._knowledge.gpus(spec))}
         return found
 
     def _versions(self) -> Mapping[str, str]:
