@@ -16,10 +16,14 @@ from genesisd.watch.model import Pull
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Changes before ``before`` and not before ``until`` were not read; ``after`` is the cursor where they begin."""
+    """Changes before ``before`` were not read, back to ``until``, and of that very second the pull requests ``seen``.
+
+    ``after`` tells where in the list the gap begins, in the words of the interface that was read.
+    """
 
     before: float
     until: float
+    seen: tuple[int, ...] = ()
     after: str | None = None
 
 
@@ -41,10 +45,15 @@ def parsed(text: str | None) -> Mark | None:
     """The mark, or None for none and for one that cannot be read: then the newest page is told again."""
     try:
         told: Any = json.loads(text or "")
-        gap = told["gap"] and Gap(float(told["gap"]["before"]), float(told["gap"]["until"]), told["gap"]["after"])
-        return Mark(float(told["since"]), tuple(int(number) for number in told["seen"]), gap)
+        gap = told["gap"]
+        left = gap and Gap(float(gap["before"]), float(gap["until"]), _numbers(gap["seen"]), gap["after"])
+        return Mark(float(told["since"]), _numbers(told["seen"]), left)
     except (ValueError, TypeError, KeyError):
         return None
+
+
+def _numbers(told: Any) -> tuple[int, ...]:
+    return tuple(int(number) for number in told)
 
 
 class Step(Enum):
@@ -70,7 +79,7 @@ class Walk:
         self._first: Mark | None = None
         self._last: tuple[float, str] | None = None
         self._taken: set[int] = set()
-        self._in_gap = False
+        self._in_gap = self._jumped = False
         self.pulls: list[Pull] = []
         self.ended = False
 
@@ -80,6 +89,8 @@ class Walk:
         place = self._place(at, pull.ref.number)
         if place is Step.END:
             self.ended = True
+        if place is Step.PASS and self._jumped:
+            self._move_gap(cursor)
         if place is not Step.TAKE:
             return place
         if len(self.pulls) >= self._most:
@@ -92,15 +103,20 @@ class Walk:
         self._last = (at, cursor)
         return Step.TAKE
 
+    @property
+    def can_jump(self) -> bool:
+        """The newest part was read, nothing of the gap was, and where it begins is known."""
+        known = bool(self._mark and self._mark.gap and self._mark.gap.after)
+        return known and self._in_gap and self._last is None and not self._jumped
+
     def jump(self) -> str | None:
-        """The cursor where the gap begins, once the newest part was read and if there is a gap."""
-        gap = self._mark.gap if self._mark else None
-        return gap.after if gap and self._in_gap else None
+        """Where the gap begins, told once."""
+        self._jumped = True
+        return self._mark.gap.after if self._mark and self._mark.gap else None
 
     def lose_cursor(self) -> None:
         """Upstream no longer knows where the gap begins: the next reading pages up to it."""
-        if self._mark and self._mark.gap:
-            self._mark = replace(self._mark, gap=replace(self._mark.gap, after=None))
+        self._move_gap(None)
 
     def finish(self) -> None:
         """The list has no more entries."""
@@ -114,22 +130,27 @@ class Walk:
             return None
         if self.ended or old is None:
             return replace(head, gap=None)
-        until = old.gap.until if old.gap else old.since
         if self._last is None:
             return replace(head, gap=old.gap)
-        return replace(head, gap=Gap(self._last[0], until, self._last[1]))
+        until, seen = (old.gap.until, old.gap.seen) if old.gap else (old.since, old.seen)
+        return replace(head, gap=Gap(self._last[0], until, seen, self._last[1]))
+
+    def _move_gap(self, after: str | None) -> None:
+        if self._mark and self._mark.gap:
+            self._mark = replace(self._mark, gap=replace(self._mark.gap, after=after))
 
     def _place(self, at: float, number: int) -> Step:
         mark = self._mark
-        if mark is None or at > mark.since or (at == mark.since and number not in mark.seen):
+        if mark is None or at > mark.since:
             return Step.TAKE
-        if mark.gap is None:
+        if at == mark.since:  # others of that second may follow
+            return Step.PASS if number in mark.seen else Step.TAKE
+        if mark.gap is None or at < mark.gap.until:
             return Step.END
         if not self._in_gap:
             self._in_gap, self._last = True, None
-        if at > mark.gap.before:
-            return Step.PASS
-        return Step.TAKE if at >= mark.gap.until else Step.END
+        known = at > mark.gap.before or (at == mark.gap.until and number in mark.gap.seen)
+        return Step.PASS if known else Step.TAKE
 
     def _head(self, at: float, number: int) -> None:
         if self._first is None:

@@ -22,6 +22,8 @@ START = 50
 """Pull requests a page of GraphQL's, each with up to a hundred files."""
 LISTED = 100
 """Pull requests a page of REST's, without files."""
+SLACK = 20
+"""Entries that may have been deleted since."""
 
 
 _BROKEN = Failure(WhyUnknown.OUTAGE, "the answer broke off", heavy=True)
@@ -66,7 +68,7 @@ class Changes:
         if listed is None:  # 304
             return Recent(pulls=(), mark=mark or "", complete=True)
         walk = Walk(old, most)
-        pages = self._queried(repo, walk, purse) if tokened else self._listed(repo, listed, purse)
+        pages = self._queried(repo, walk, purse) if tokened else self._listed(repo, listed, walk, purse)
         read = await _read(pages, walk, once=old is None)
         after = walk.mark()
         if not read or after is None:
@@ -107,10 +109,9 @@ class Changes:
         kept = (await self._facts.recall(NOTE, ("recent",))).get("recent")
         size = batches.recalled(kept, self._clock.wall(), START)
         after: str | None = None
-        jumped = False
         while purse.take():
-            if not jumped and (gap := walk.jump()):
-                after, jumped = gap, True
+            if walk.can_jump:
+                after = walk.jump()
             page = await self._query(repo, size.now, after)
             if isinstance(page, Failure):
                 if not page.heavy or size.now == 1:
@@ -141,29 +142,35 @@ class Changes:
             return page
         return None if after else replace(_BROKEN, text=page)
 
-    async def _listed(self, repo: str, listed: list[Any], purse: _Purse) -> AsyncGenerator[Page | None, None]:
-        """Pages of the list, the first of which is there already."""
+    async def _listed(
+        self, repo: str, listed: list[Any], walk: Walk, purse: _Purse
+    ) -> AsyncGenerator[Page | None, None]:
+        """Pages of the list, the first of which is there already. A place in it is a number of entries.
+
+        What changes goes to the top, so that an entry's place only ever grows: a gap lies behind its old place.
+        """
         number = 1
         while True:
-            try:
-                at = self._clock.wall()
-                items = tuple(("", rest_pull(Ref(repo, int(told["number"])), told, at)) for told in listed)
-            except (Unreadable, KeyError, TypeError, ValueError):
-                yield None
+            page = _entries(repo, listed, (number - 1) * LISTED, self._clock.wall())
+            yield page
+            if page is None:
                 return
-            yield Page(items, more=len(listed) == LISTED)
             number += 1
-            if not purse.take():
+            if walk.can_jump and (place := walk.jump() or "").isdecimal():
+                number = max(number, (int(place) - SLACK) // LISTED + 1)
+            told = await self._list_page(repo, number) if purse.take() else None
+            if told is None:
                 yield None
                 return
-            reply = await self._calls.get("recent", _page(repo, LISTED, number))
-            try:
-                listed = [] if isinstance(reply, Failure) else reply.json()
-            except ValueError:
-                listed = []
-            if isinstance(reply, Failure) or not isinstance(listed, list):
-                yield None
-                return
+            listed = told
+
+    async def _list_page(self, repo: str, number: int) -> list[Any] | None:
+        reply = await self._calls.get("recent", _page(repo, LISTED, number))
+        try:
+            listed = None if isinstance(reply, Failure) else reply.json()
+        except ValueError:
+            return None
+        return listed if isinstance(listed, list) else None
 
     async def _with_files(self, pulls: list[Pull], purse: _Purse) -> tuple[Pull, ...]:
         """With their files, the newest first, as long as requests are left."""
@@ -200,14 +207,21 @@ async def _read(pages: AsyncGenerator[Page | None, None], walk: Walk, *, once: b
 def _through(page: Page, walk: Walk) -> bool:
     """Feed a page to the walk; True when nothing more is wanted."""
     for cursor, pull in page.items:
-        step = walk.step(pull, cursor)
-        if step is Step.END:
+        if walk.step(pull, cursor) is Step.END:
             return True
-        if step is Step.PASS and walk.jump():
-            return False
     if not page.more:
         walk.finish()
     return not page.more
+
+
+def _entries(repo: str, listed: list[Any], before: int, at: float) -> Page | None:
+    """A page of REST's; None where one of its entries cannot be understood."""
+    try:
+        pulls = [rest_pull(Ref(repo, int(told["number"])), told, at) for told in listed]
+    except (Unreadable, KeyError, TypeError, ValueError):
+        return None
+    items = tuple((str(before + index), pull) for index, pull in enumerate(pulls, 1))
+    return Page(items, more=len(listed) == LISTED)
 
 
 def _page(repo: str, size: int, number: int) -> str:

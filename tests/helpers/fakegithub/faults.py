@@ -56,6 +56,7 @@ class Faults:
         stale: answers come from this older world, with today's date.
         replay: every answer is the first that was ever given to that question or, for queries, to any.
         down: connections are closed without an answer.
+        after: so many requests are answered, and then none.
         poison: 502 for every query that asks about this one.
         moved: everything is said to be there now.
         compare: commits can be compared with; else 404.
@@ -68,6 +69,7 @@ class Faults:
     stale: World | None = None
     replay: bool = False
     down: bool = False
+    after: int | None = None
     poison: Ref | None = None
     moved: str = ""
     compare: bool = True

@@ -81,6 +81,7 @@ class FakeGitHub:
     extra: dict[str, str] = field(default_factory=dict)
     """Headers of every answer."""
     most_at_once: int = 0
+    _was_cut_off: bool = False
     _now_at_once: int = 0
     errors: list[Exception] = field(default_factory=list)
     """Of the double itself: a test that caused one must fail."""
@@ -105,6 +106,7 @@ class FakeGitHub:
         fault = self.faults.next.pop(0) if self.faults.next else None
         document = graph.parsed((await request.json())["query"]) if request.method == "POST" else None
         aliases = graph.aliases(document) if document else 0
+        self._cut_off()
         if self.faults.down and request.transport:
             request.transport.abort()
         status, headers, body = self._answer(request, document, aliases, fault)
@@ -128,6 +130,14 @@ class FakeGitHub:
             )
         )
         return await _sent(request, status, headers, body, fault)
+
+    def _cut_off(self) -> None:
+        if self.faults.after is not None:
+            self.faults.down = self.faults.after <= 0
+            self.faults.after -= 1
+        elif self._was_cut_off:
+            self.faults.down = False
+        self._was_cut_off = self.faults.after is not None
 
     def _answer(
         self, request: web.Request, document: Any, aliases: int, fault: Any
