@@ -27,6 +27,10 @@ from genesisd.telemetry.exposition import Exposition
 from genesisd.telemetry.metrics import Metrics
 from genesisd.telemetry.server import MetricsServer, make_app
 from genesisd.units import Address
+from genesisd.watch.decisions import Decision, DecisionKind, KeptDecision, Urgency
+from genesisd.watch.model import Asked, Budget
+from genesisd.watch.refs import UPSTREAM, Ref
+from genesisd.watch.spec import WatchSpec
 
 pytestmark = pytest.mark.process
 
@@ -45,7 +49,13 @@ needs_prometheus = pytest.mark.skipif(shutil.which("prometheus") is None, reason
 
 def promtool(*arguments, text=None, cwd=None):
     return subprocess.run(
-        ["promtool", *map(str, arguments)], input=text, capture_output=True, text=True, check=False, cwd=cwd, timeout=60
+        ["promtool", *map(str, arguments)],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        timeout=240,
     )
 
 
@@ -78,7 +88,20 @@ def filled():
         metrics.golden(name, time.time())
     for kind in ("build_made", "build_failed"):
         metrics.event(kind, None, {}, journalled=True)
+    watched(metrics.watch, time.time())
     return metrics
+
+
+def watched(watch, now):
+    """An upstream that answered, and one decision that can wait."""
+    watch.configure(WatchSpec(watchlist=Path("list.yaml")), now)
+    watch.rows({"open": 2, "merged": 1})
+    watch.oldest(now)
+    review = Decision(kind=DecisionKind.REVIEW, row="", ref=Ref(UPSTREAM, 1), urgency=Urgency.LATER, reason="why")
+    watch.decisions([KeptDecision(id=1, decision=review, opened=now, seen=now)])
+    for kind in ("nightly", "hourly", "weekly"):
+        watch.swept(kind, 2.5, "done", now)
+    watch.asked(Asked(requests={"rows": 5}, unchanged=1, budget=Budget(limit=5000, remaining=4990)))
 
 
 def expressions(panel):
