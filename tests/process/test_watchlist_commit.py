@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from genesisd.errors import ConflictError
 from genesisd.watch import commit as committing
 from genesisd.watch.commit import Committed, NotCommitted
-from genesisd.watch.keep import keep
+from genesisd.watch.save import save
 
 pytestmark = pytest.mark.process
 OLD, NEW = b"old: 1\n", b"new: 2\n"
+SUBJECT = "Bring the list up to date"
 EVIDENCE = ("vllm#1: open -> merged (2026-07-05, 1a2b3c4)", '# vllm#2: open -> closed [x] "quoted" — →')
 
 
@@ -48,9 +48,15 @@ def path(tmp_path):
     return folder / "list.yaml"
 
 
-def kept(path, content=NEW, old=OLD, *, record=True):
-    seen = hashlib.sha256(old).hexdigest()
-    return asyncio.run(keep(path, content, seen=seen, evidence=EVIDENCE, record=record))
+def kept(path, content=NEW, old=OLD):
+    """Save and commit, as a sweep does."""
+
+    async def steps():
+        why = await committing.unfit(path)
+        await asyncio.to_thread(save, path, content, seen=hashlib.sha256(old).hexdigest())
+        return why or await committing.commit(path, SUBJECT, EVIDENCE)
+
+    return asyncio.run(steps())
 
 
 def test_a_change_is_committed_with_its_evidence(path):
@@ -59,7 +65,7 @@ def test_a_change_is_committed_with_its_evidence(path):
     assert isinstance(done, Committed)
     assert git(path.parent, "rev-parse", "HEAD").strip() == done.commit
     subject, _, *body = git(path.parent, "log", "-1", "--format=%B").rstrip("\n").split("\n")
-    assert subject == "Bring the upstream watchlist up to date: 2 rows"
+    assert subject == SUBJECT
     assert tuple(body) == EVIDENCE
     assert git(path.parent, "log", "-1", "--format=%an").strip() == "genesisd"
     assert git(path.parent, "show", "--format=", "--name-only", "HEAD").split() == ["etc/list.yaml"]
@@ -162,19 +168,3 @@ def test_without_git_the_file_is_saved(path, monkeypatch):
     done = kept(path)
     assert isinstance(done, NotCommitted)
     assert path.read_bytes() == NEW
-
-
-def test_what_is_not_asked_for_is_not_done(path):
-    """Without the setting there is no commit and nothing to tell."""
-    before = git(path.parent, "rev-parse", "HEAD")
-    assert kept(path, record=False) is None
-    assert (path.read_bytes(), git(path.parent, "rev-parse", "HEAD")) == (NEW, before)
-
-
-def test_a_refused_save_commits_nothing(path):
-    """Where the file is somebody's newer one there is nothing to record."""
-    before = git(path.parent, "rev-parse", "HEAD")
-    with pytest.raises(ConflictError):
-        kept(path, old=b"something else\n")
-    assert git(path.parent, "rev-parse", "HEAD") == before
-    assert path.read_bytes() == OLD
