@@ -78,6 +78,12 @@ class Source:
         """Behind the last character."""
         return self.place(len(self.text), len(self.text))
 
+    def at(self, byte: int) -> Place:
+        """The place of a byte that begins a character."""
+        row = bisect_right(self._bytes, byte) - 1
+        char = self._chars[row] + len(self.raw[self._bytes[row] : byte].decode(errors="ignore"))
+        return self.place(char, char)
+
     def line_start(self, line: int) -> int:
         """The first byte of a line (from 1), or the end of the file for a line behind the last."""
         return self._bytes[line - 1] if line <= len(self._bytes) else len(self.raw)

@@ -79,12 +79,18 @@ def proven(layout: Layout, splices: Sequence[Splice], expected: dict[str, Any]) 
     """
     after = spliced(layout.source.raw, splices)
     if lay_out(after, layout.source.file).said() != expected:
-        raise UnprovenError("the change would reach other parts of the file", file=layout.source.file)
+        raise _unproven(layout, splices)
     return after
 
 
 class UnprovenError(ConfigError):
     """A change that would say something else than it should."""
+
+
+def _unproven(layout: Layout, splices: Sequence[Splice]) -> UnprovenError:
+    at = layout.source.at(min(splice.start for splice in splices))
+    told = layout.source.fault(at, "the change would reach other parts of the file", hint="change it by hand")
+    return UnprovenError(told.message, hint=told.hint, **told.fields)
 
 
 def by_hand(layout: Layout, place: Place, field: str, problem: str) -> ConfigError:

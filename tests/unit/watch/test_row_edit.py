@@ -259,3 +259,14 @@ def test_a_row_of_another_state_of_the_file_is_refused(forms):
 def test_a_value_is_quoted_where_it_has_to_be(value, style, written):
     """Plain text stays plain, quotes stay quotes, and what YAML would take for something else is quoted."""
     assert scalar(value, style) == written
+
+
+def test_what_cannot_be_proven_is_left_to_a_person():
+    """A row behind text that keeps its blank lines cannot go without them: the place is told, and nothing is lost."""
+    kept = ROW + b"  notes: |+\n    kept\n\n"
+    text = watch(kept, ROW.replace(b"#1", b"#2") + b"\n\n")
+    with pytest.raises(ConfigError, match="reach other parts") as caught:
+        retire_row(text, read(text, "x").watch[1], file="list.yaml")
+    told = {name: caught.value.fields[name] for name in ("file", "line", "column")}
+    assert told == {"file": "list.yaml", "line": 9, "column": 1}
+    assert caught.value.hint == "change it by hand"

@@ -110,7 +110,12 @@ def check_rows(text: bytes, rng: random.Random) -> Counter:
 def _try(edit, text: bytes, expected, *, shrinks: bool) -> str:
     try:
         after = edit()
-    except ConfigError:
+    except ConfigError as error:
+        refused = error
+    else:
+        refused = None
+    if refused is not None:
+        assert min(refused.fields["line"], refused.fields["column"]) >= 1
         return "by hand"
     assert said(after) == expected
     more, fewer = (text, after) if shrinks else (after, text)
