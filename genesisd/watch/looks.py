@@ -88,8 +88,8 @@ def _told(pattern: Pattern) -> str:
 
 
 def _short(text: str) -> str:
-    shown = repr(" ".join(text.split()))
-    return shown if len(shown) <= 70 else f"{shown[:66]}...'"
+    plain = " ".join(text.split())
+    return f"'{plain}'" if len(plain) <= 70 else f"'{plain[:66]}...'"
 
 
 def _fact(content: Content, evidence: str) -> ContentFact:
