@@ -44,6 +44,7 @@ from genesisd.wiring.patchviews import patches_view, unseen
 from genesisd.wiring.pinviews import pin_views
 from genesisd.wiring.reload import Reloader
 from genesisd.wiring.views import Sources, Views
+from genesisd.wiring.watch_api import WatchDesk
 
 REACH_SECONDS = 2.0
 REFRESH_SECONDS = 0.5
@@ -107,6 +108,7 @@ class Daemon:
             if (interval := self._notifier.watchdog_interval) is not None:
                 self._background(self._feed_watchdog(interval))
             self._background(self._show_status())
+            self._background(self.parts.watching.start())
             self.parts.sink.emit("daemon_started", version=genesisd.__version__, pid=os.getpid())
             self.started.set()
             self._notifier.ready(self._summary())
@@ -174,7 +176,9 @@ class Daemon:
             self.parts.sink,
             self.clock,
         )
-        control = ControlServer(api, config.paths.socket, self.clock, group=config.daemon.control.group)
+        parts = self.parts
+        desk = WatchDesk(parts.watching, parts.watched_workers, self._store, parts.sink, self.clock)
+        control = ControlServer(api, config.paths.socket, self.clock, watch=desk, group=config.daemon.control.group)
         async with contextlib.AsyncExitStack() as stack:
             await control.start()
             stack.push_async_callback(control.close)
@@ -202,6 +206,7 @@ class Daemon:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         parts = self.parts
+        await parts.watching.close()
         await parts.correctness.close()
         await parts.supervisor.detach()
         await parts.prober.close()
@@ -382,6 +387,7 @@ class Daemon:
             self._reloader.when_left(name, partial(self._forget, name))  # until then it may say something still
         for name, change in difference.changed.items():
             self.parts.correctness.reconfigured(name, restarts=change.restart)
+        await self.parts.watching.reconfigured()
         self.parts.sink.emit(
             "config_reloaded", added=list(view.added), removed=list(view.removed), changed=list(view.changed)
         )

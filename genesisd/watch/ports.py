@@ -93,7 +93,17 @@ class Mirror(Protocol):
 
 
 class Index(Protocol):
-    """The package index that pip is configured with."""
+    """The package index that pip is configured with.
+
+    Attributes:
+        asked: requests over the network since the object was made.
+        unchanged: of these, the pages that had not changed.
+        troubles: what did not answer the last time, a sentence each.
+    """
+
+    asked: int
+    unchanged: int
+    troubles: tuple[str, ...]
 
     async def releases(self, package: str) -> tuple[Release, ...] | None:
         """Newest first by version; None where it did not answer."""

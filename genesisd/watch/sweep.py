@@ -18,7 +18,7 @@ from genesisd.watch import evidence, pin_facts, wanted
 from genesisd.watch.belief import believe
 from genesisd.watch.changing import Written
 from genesisd.watch.decisions import Decision
-from genesisd.watch.model import Answer, Known, LineageFact, PatchFact, Pin, PinFacts, Pull, Unanswered
+from genesisd.watch.model import Answer, Asked, Known, LineageFact, PatchFact, Pin, PinFacts, Pull, Unanswered
 from genesisd.watch.newcomers import Newcomers
 from genesisd.watch.ports import Appraisal, Appraiser, Decisions, Diff, Facts, Index, Mirror, Patches, Upstream
 from genesisd.watch.refs import Ref
@@ -245,7 +245,8 @@ class Sweep:
             self._troubles.append(trouble)
         self._say(Step.RELEASES)
         releases = await self._on.index.releases(self._spec.package)
-        if releases is None:
+        self._troubles += self._on.index.troubles
+        if releases is None and not self._on.index.troubles:
             self._troubles.append(f"the package index did not tell the releases of {self._spec.package}")
         return replace(result, new=new, releases=releases)
 
@@ -258,4 +259,9 @@ class Sweep:
 
     def _ended(self, result: SweepResult) -> SweepResult:
         seconds = max(0.0, self._on.clock.wall() - self._began)
-        return replace(result, seconds=seconds, asked=self._on.upstream.asked(), troubles=tuple(self._troubles))
+        return replace(result, seconds=seconds, asked=self._asked(), troubles=tuple(self._troubles))
+
+    def _asked(self) -> Asked:
+        asked, index = self._on.upstream.asked(), self._on.index
+        requests = {**asked.requests, **({"index": index.asked} if index.asked else {})}
+        return replace(asked, requests=requests, unchanged=asked.unchanged + index.unchanged)

@@ -33,6 +33,7 @@ from genesisd.wiring.fingerprints import Fingerprints
 from genesisd.wiring.fronts import FrontAdapter
 from genesisd.wiring.in_flight import FrontOrLoad
 from genesisd.wiring.kernel_log import KernelLog
+from genesisd.wiring.knowledge import Knowledge
 from genesisd.wiring.launcher import Patches, SpecLauncher, reports_of
 from genesisd.wiring.observer import StateTeller
 from genesisd.wiring.overrides import WorkerOverrides
@@ -40,6 +41,9 @@ from genesisd.wiring.patched import Patched
 from genesisd.wiring.quarantine import Quarantine
 from genesisd.wiring.rollbacks import Rollbacks
 from genesisd.wiring.shared_memory import SharedMemoryNotes
+from genesisd.wiring.starts import APPLIED
+from genesisd.wiring.watch_workers import WatchedWorkers
+from genesisd.wiring.watching import Watching
 
 
 @dataclass(slots=True)
@@ -98,6 +102,12 @@ class Parts:
                 demo_model,
             )
         )  # fmt: skip
+        self.watched_workers = WatchedWorkers(
+            specs, Knowledge(demo_model, paths.cache_dir, self.cards), self._active, lambda: current.config.pins
+        )
+        self.watching = Watching(
+            lambda: current.config, store, session, self.sink, metrics.watch, clock, self.watched_workers
+        )
         self.prober = self.correctness.prober
         launcher = SpecLauncher(
             effective, paths, current.port_range, self.engines, demo_model, self.runner.life, self._patches
@@ -151,6 +161,14 @@ class Parts:
     def probes(self, worker: str) -> tuple[ProbeView, ...]:
         """The newest results."""
         return self.prober.views(worker)
+
+    def _active(self, worker: str) -> frozenset[str] | None:
+        """Ids of the patches in the build that the worker runs."""
+        life = self.runner.life(worker)
+        start = None if life is None else self.patched.running(worker, life.incarnation)
+        return (
+            None if start is None else frozenset(id_ for id_, note in start.patches.items() if note.verdict in APPLIED)
+        )
 
     async def _patches(self, worker: str, incarnation: int) -> Patches | None:
         """What patches change about the next launch."""

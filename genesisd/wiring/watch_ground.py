@@ -131,7 +131,7 @@ class GroundMaker:
         return Ground(
             upstream=github,
             mirror=self._mirror(),
-            index=PackageIndex(self._session, self._clock, self._store.watch_facts),
+            index=PackageIndex(self._store.watch_facts),
             appraiser=self.appraiser(),
             patches=self._patches,
             facts=self._store.watch_facts,

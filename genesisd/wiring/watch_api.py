@@ -1,0 +1,271 @@
+"""The watch for the control socket: answers from what is kept, and passes orders on. Implements ``control.watch_ports.WatchApi``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from genesisd.clock import Clock
+from genesisd.control.ports import Peer
+from genesisd.control.watch_views import (
+    DecisionView,
+    DossierView,
+    ReportView,
+    ScheduledView,
+    SweepView,
+    WatchedView,
+    WatchRowView,
+    WatchStatusView,
+    WatchWhyView,
+)
+from genesisd.errors import ConfigError, ConflictError, NotFoundError
+from genesisd.store.store import Store
+from genesisd.supervisor.ports import EventSink
+from genesisd.watch.decisions import DecisionKind, Dossier, KeptDecision, Standing
+from genesisd.watch.refs import Ref
+from genesisd.watch.result import SweepKind
+from genesisd.watch.revisit import PredicateError, refuse
+from genesisd.watch.rows import row_id
+from genesisd.wiring import watch_views
+from genesisd.wiring.watch_dossiers import DossierMaker, missing
+from genesisd.wiring.watch_reports import FORMS
+from genesisd.wiring.watch_views import Looked
+from genesisd.wiring.watch_why import why
+from genesisd.wiring.watch_workers import WatchedWorkers
+from genesisd.wiring.watching import Watching
+
+RECENT = 10
+BEGIN_SECONDS = 30.0
+"""Longest wait for a sweep that was ordered to begin; another one may be at its end."""
+
+
+class WatchDesk:
+    """What operators ask and order.
+
+    Args:
+        watching: does the work.
+        workers: facts for predicates.
+        store, sink, clock: as everywhere.
+    """
+
+    def __init__(
+        self, watching: Watching, workers: WatchedWorkers, store: Store, sink: EventSink, clock: Clock
+    ) -> None:
+        self._watching = watching
+        self._workers = workers
+        self._store = store
+        self._sink = sink
+        self._clock = clock
+
+    # --- asked often ------------------------------------------------------------------------------------------
+
+    async def status(self) -> WatchStatusView:
+        """The watch in short."""
+        spec = self._watching.spec
+        if spec.watchlist is None:
+            return WatchStatusView(watchlist=None)
+        looked, now = await self._watching.looked(), self._clock.wall()
+        views = watch_views.rows(looked, now, spec.max_age)
+        ages = [now - view.checked_at for view in views if view.checked_at is not None]
+        stale = [
+            row for row in looked.rows() if watch_views.is_stale(looked.known.get(row.upstream), now, spec.max_age)
+        ]
+        made = [one.decision for one in looked.open()]
+        asked = self._watching.asked
+        return WatchStatusView(
+            watchlist=str(spec.watchlist),
+            rows=watch_views.by_state(views),
+            oldest=max(ages, default=None),
+            stale=len(stale),
+            decisions=dict(Counter(str(one.kind) for one in made)),
+            urgent=dict(Counter(str(one.urgency) for one in made)),
+            limit=asked.budget.limit,
+            remaining=asked.budget.remaining,
+            resets_at=asked.budget.resets_at,
+            sweep=self._watching.progress.going,
+            schedule=await self._scheduled(),
+            recent=tuple([watch_views.swept(one) for one in await self._store.watch_ledger.list(limit=RECENT)]),
+            troubles=self._troubles(looked),
+        )
+
+    async def rows(self) -> Sequence[WatchRowView]:
+        """All rows, in the order of the file."""
+        return watch_views.rows(await self._watching.looked(), self._clock.wall(), self._watching.spec.max_age)
+
+    async def show(self, ref: Ref) -> WatchedView:
+        """All there is to know about one pull request. Raises NotFoundError."""
+        looked = await self._known(ref)
+        dossiers = await self._store.watch_decisions.dossiers()
+        return watch_views.watched(ref, looked, dossiers, self._clock.wall(), self._watching.spec.max_age)
+
+    async def why(self, ref: Ref) -> WatchWhyView:
+        """Why it stands as it does. Raises NotFoundError."""
+        return WatchWhyView(ref=str(ref), text=why(await self.show(ref), self._clock.wall()))
+
+    async def report(self, sweep: int | None, form: str) -> ReportView:
+        """The report of a sweep. Raises NotFoundError."""
+        self._refuse_unwatched()
+        if form not in FORMS:
+            raise ConfigError(f"expected one of {', '.join(FORMS)}, not {form!r}")
+        number, at, text, path = await asyncio.to_thread(self._watching.reports.read, sweep, form)
+        return ReportView(sweep=number, at=at, form=form, text=text, path=str(path))
+
+    async def decisions(self, *, open_only: bool) -> Sequence[DecisionView]:
+        """By urgency, the oldest of each first."""
+        looked = await self._watching.looked()
+        return watch_views.decisions(looked.open() if open_only else looked.kept)
+
+    # --- answers ----------------------------------------------------------------------------------------------
+
+    async def answer(
+        self,
+        id_: int,
+        standing: Standing,
+        peer: Peer,
+        *,
+        why: str,
+        until: float | None = None,
+        revisit_when: Sequence[str] = (),
+    ) -> DecisionView:
+        """What a person says to a decision; see the port."""
+        self._refuse_unwatched()
+        kept = next((one for one in await self._store.watch_decisions.all() if one.id == id_), None)
+        if kept is not None and standing is Standing.ACCEPTED:
+            await self._refuse_unseen(kept)
+        await self._refuse_predicates(revisit_when)
+        given = await self._store.watch_decisions.answer(
+            id_, standing, by=f"uid {peer.uid}", why=why, until=until, revisit_when=revisit_when
+        )
+        told = {"decision": id_, "ref": str(given.decision.ref), "standing": str(standing), "by": str(peer), "why": why}
+        self._sink.emit("watch_decision_answered", **told)
+        await self._watching.show()
+        return watch_views.decision(given)
+
+    async def _refuse_unseen(self, kept: KeptDecision) -> None:
+        if kept.decision.kind is not DecisionKind.RETIRE_CANDIDATE:
+            return
+        lacking = missing(kept, await self._store.watch_decisions.dossiers())
+        if lacking:
+            raise ConflictError(
+                f"decision {kept.id} asks to give up {', '.join(lacking)}, and no dossier lies before it",
+                hint=f"genesisctl watch diff {kept.decision.ref} makes one",
+                decision=kept.id,
+            )
+
+    async def _refuse_predicates(self, predicates: Sequence[str]) -> None:
+        if not predicates:
+            return
+        try:
+            refuse(predicates, list((await self._workers.facts()).values()))
+        except PredicateError as error:
+            raise ConfigError(f"--revisit-when: {error}", hint="docs/triage.md has the language") from None
+        except ValueError as error:
+            raise ConflictError(f"--revisit-when: {error}") from None
+
+    # --- dossiers ---------------------------------------------------------------------------------------------
+
+    async def dossiers(self, ref: Ref, patch: str | None, pin: str | None, *, anew: bool) -> Sequence[DossierView]:
+        """Ours beside upstream's for each patch that ``ref`` concerns, on each pin; see the port."""
+        looked = await self._known(ref)
+        wanted = [(name, where) for name in self._patches(looked, ref, patch) for where in self._pins(looked, ref, pin)]
+        if not wanted:
+            raise NotFoundError(f"nothing to compare with {ref}: it concerns no patch of ours on a pin", ref=str(ref))
+        made = {(one.patch, one.pin): one for one in await self._store.watch_decisions.dossiers() if one.ref == ref}
+        found: list[Dossier] = []
+        for name, where in wanted:
+            old = None if anew else made.get((name, where))
+            found.append(old if old is not None else await self._make(name, ref, where, looked))
+        return tuple(watch_views.dossier(one, whole=True) for one in found)
+
+    async def _make(self, patch: str, ref: Ref, pin: str, looked: Looked) -> Dossier:
+        grounds = self._watching.grounds
+        maker = DossierMaker(grounds.github(), grounds.appraiser(), self._store.watch_decisions)
+        return await maker.make(patch, ref, pin, looked.known, await grounds.pins())
+
+    def _patches(self, looked: Looked, ref: Ref, patch: str | None) -> list[str]:
+        if patch is not None:
+            found = self._watching.patches.find(patch)
+            if found is None or not looked.patches[found].implemented:
+                raise NotFoundError(f"no patch {patch!r} is implemented", hint="genesisctl patches list")
+            return [found]
+        named = [name for row in looked.rows() if row.upstream == ref for name in row.patches]
+        named += [one.id for one in looked.patches.values() if ref in one.upstream]
+        named += [one.patch for facts in looked.facts.get(ref, ()) for one in facts.collisions or ()]
+        ids = dict.fromkeys(found for name in named if (found := self._watching.patches.find(name)) is not None)
+        return [name for name in ids if looked.patches[name].implemented]
+
+    def _pins(self, looked: Looked, ref: Ref, pin: str | None) -> list[str]:
+        pins = [one.pin for one in looked.facts.get(ref, ())]
+        if pin is not None and pin not in pins:
+            raise NotFoundError(f"{ref} was not looked for in pin {pin}; known: {', '.join(pins) or 'none'}")
+        return pins if pin is None else [pin]
+
+    # --- sweeps -----------------------------------------------------------------------------------------------
+
+    async def sweep(self, kind: str, peer: Peer) -> SweepView:
+        """Begin a sweep now; where one goes on, that one. Returns once it has begun."""
+        self._refuse_unwatched()
+        progress = self._watching.progress
+        if progress.going is not None:
+            return progress.going
+        self._sink.emit("order", verb="watch-sweep", sort=kind, peer=str(peer))
+        before = progress.view
+        swept = self._watching.order(SweepKind.NOW if kind == SweepKind.NIGHTLY else SweepKind(kind))
+        try:
+            async with asyncio.timeout(BEGIN_SECONDS):
+                while progress.view is None or (before is not None and progress.view.id == before.id):
+                    changed = asyncio.ensure_future(progress.changed())
+                    waited: set[asyncio.Future[Any]] = {changed, swept}
+                    await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+                    changed.cancel()
+                    if swept.done():
+                        swept.result()  # raises why it could not begin
+        except TimeoutError:
+            raise ConflictError("the sweep has not begun yet", hint="genesisctl watch status shows it") from None
+        return progress.view
+
+    async def progress(self, sweep: int | None) -> AsyncIterator[SweepView]:
+        """A sweep as it is, each time it gets on, and at last as it ended. Raises NotFoundError."""
+        view = self._watching.progress.view
+        if view is not None and sweep in {None, view.id}:
+            async for one in self._watching.progress.follow(view.id):
+                yield one
+            return
+        ended = await self._store.watch_ledger.list(limit=1000)
+        found = next((one for one in ended if sweep is None or one.id == sweep), None)
+        if found is None:
+            raise NotFoundError("there was no sweep yet" if sweep is None else f"no sweep {sweep} is known")
+        yield watch_views.swept(found)
+
+    # --- below ------------------------------------------------------------------------------------------------
+
+    async def _known(self, ref: Ref) -> Looked:
+        self._refuse_unwatched()
+        looked = await self._watching.looked()
+        rows = {row_id(row) for row in looked.rows() if row.upstream == ref}
+        if ref not in looked.known and not rows:
+            raise NotFoundError(f"nothing is known of {ref}", hint="genesisctl watch list shows what is watched")
+        return looked
+
+    def _refuse_unwatched(self) -> None:
+        if self._watching.spec.watchlist is None:
+            raise ConflictError("nothing is watched", hint="set 'watch: {watchlist: FILE}' in the configuration")
+
+    async def _scheduled(self) -> tuple[ScheduledView, ...]:
+        due = self._watching.due()
+        found = []
+        for kind in (SweepKind.NIGHTLY, SweepKind.HOURLY, SweepKind.WEEKLY):
+            last = await self._store.watch_ledger.last(str(kind))
+            found.append(ScheduledView(kind=str(kind), due=due.get(str(kind)), last=None if last is None else last[1]))
+        return tuple(found)
+
+    def _troubles(self, looked: Looked) -> tuple[str, ...]:
+        spec = self._watching.spec
+        found = [looked.trouble] if looked.trouble else []
+        if spec.mirror is None:
+            found.append("no mirror is configured: whether a merge is in a pin's history stays unknown")
+        if spec.token.file is None and spec.token.credential is None:
+            found.append("no token is configured: upstream lets sixty questions an hour through")
+        return (*found, *self._watching.troubles)

@@ -1,0 +1,109 @@
+"""What a sweep found, as events and series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from genesisd.supervisor.ports import EventSink
+from genesisd.telemetry.watch_metrics import WatchMetrics
+from genesisd.watch.decisions import QUIET, Urgency
+from genesisd.watch.ports import Facts
+from genesisd.watch.result import SweepOutcome, SweepResult
+from genesisd.wiring.watch_views import Looked, by_state, rows
+
+SEEN = "release-seen"
+"""Kind of the note that holds the newest release that was told."""
+ASKED = "row-asked"
+"""Kind of the notes that say when a row was first asked about."""
+
+
+class Telling:
+    """Tells each thing once, though a sweep finds it every night."""
+
+    def __init__(self, sink: EventSink, metrics: WatchMetrics, facts: Facts) -> None:
+        self._sink = sink
+        self._metrics = metrics
+        self._facts = facts
+        self._stale = False
+        self._failing: frozenset[str] = frozenset()
+
+    async def swept(self, sweep: int, result: SweepResult) -> None:
+        """Everything that is new in ``result``."""
+        for change in result.changes:
+            told = {"row": change.row, "ref": str(change.ref), "before": str(change.before), "after": str(change.after)}
+            self._sink.emit("watch_row_changed", **told, evidence=change.evidence)
+        if result.changes and result.watchlist is not None:
+            self._sink.emit("watch_file_written", path=result.watchlist.file, rows=len(result.changes))
+        self._decided(result)
+        await self._released(result)
+        for one in result.new:
+            told = {"ref": str(one.pull.ref), "title": one.pull.title, "score": round(one.score, 1)}
+            self._sink.emit("watch_pull_seen", **told, reasons=list(one.reasons), patches=list(one.patches))
+        self._ended(sweep, result)
+
+    def standing(self, looked: Looked, now: float, max_age: float, asked: Mapping[str, float]) -> None:
+        """How well upstream is watched, from all that is kept. ``asked``: since when each row is asked about."""
+        views = rows(looked, now, max_age)
+        self._metrics.rows(by_state(views))
+        since = {view.row: view.checked_at or asked.get(view.ref, now) for view in views}
+        stale = [view.ref for view in views if now - since[view.row] > max_age]
+        self._metrics.stale(len(stale))
+        self._metrics.oldest(min(since.values(), default=None))
+        self._metrics.decisions(looked.kept)
+        if stale and not self._stale:
+            self._sink.emit("watch_stale", rows=len(stale), first=", ".join(stale[:5]), max_age=max_age)
+        self._stale = bool(stale)
+
+    def _decided(self, result: SweepResult) -> None:
+        for kept in (*result.met.opened, *result.met.reopened):
+            made = kept.decision
+            if made.kind in QUIET:
+                continue
+            kind = "watch_decision_urgent" if made.urgency is Urgency.NOW else "watch_decision_opened"
+            told = {"decision": kept.id, "asked": str(made.kind), "ref": str(made.ref), "urgency": str(made.urgency)}
+            self._sink.emit(kind, **told, patches=list(made.patches), reason=made.reason)
+        for kept in result.met.passed:
+            if kept.decision.kind not in QUIET:
+                told = {"decision": kept.id, "asked": str(kept.decision.kind), "ref": str(kept.decision.ref)}
+                self._sink.emit("watch_decision_passed", **told)
+
+    async def _released(self, result: SweepResult) -> None:
+        newest = next((one.version for one in result.releases or () if not one.yanked), None)
+        if newest is None:
+            return
+        package = next(one.package for one in result.releases or ())
+        told = (await self._facts.recall(SEEN, [package])).get(package)
+        if told != newest:
+            await self._facts.note(SEEN, {package: newest})
+            if told is not None:  # at the first sweep every release is new
+                self._sink.emit("watch_release_seen", package=package, version=newest, before=told)
+
+    def _ended(self, sweep: int, result: SweepResult) -> None:
+        told = {"sweep": sweep, "sort": str(result.kind), "seconds": round(result.seconds, 1)}
+        failing = frozenset(result.troubles)
+        for trouble in result.troubles:
+            if trouble not in self._failing:
+                self._sink.emit("watch_source_failed", text=trouble)
+        if self._failing and not failing:
+            self._sink.emit("watch_source_back")
+        self._failing = failing
+        if result.outcome is SweepOutcome.FAILED:
+            self._sink.emit("watch_sweep_failed", **told, text="; ".join(result.troubles))
+        else:
+            self._sink.emit("watch_sweep_ended", **told, outcome=str(result.outcome), **summary(result))
+        self._metrics.asked(result.asked)
+        self._metrics.swept(str(result.kind), result.seconds, str(result.outcome), result.started + result.seconds)
+
+
+def summary(result: SweepResult) -> dict[str, int]:
+    """The numbers of a sweep."""
+    return {
+        "rows": 0 if result.watchlist is None else len(result.watchlist.watch) + len(result.watchlist.sweep),
+        "changed": len(result.changes),
+        "opened": len([one for one in result.met.opened if one.decision.kind not in QUIET]),
+        "passed": len([one for one in result.met.passed if one.decision.kind not in QUIET]),
+        "new": len(result.new),
+        "troubles": len(result.troubles),
+        "requests": sum(result.asked.requests.values()),
+        "unchanged": result.asked.unchanged,
+    }

@@ -1,0 +1,251 @@
+"""The upstream watch at work: sweeps by schedule and by order, one at a time, and what is kept of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import aiohttp
+
+from genesisd.clock import Clock
+from genesisd.config.root import Config
+from genesisd.control.watch_views import SweepView
+from genesisd.errors import ConfigError, GenesisError
+from genesisd.identity import boot_id
+from genesisd.store.meta import StoreReadError
+from genesisd.store.store import Store
+from genesisd.supervisor.ports import EventSink
+from genesisd.telemetry import log
+from genesisd.telemetry.watch_metrics import WatchMetrics
+from genesisd.watch import pin_facts, watchlist
+from genesisd.watch.claims import FAILED, Claim, Swept
+from genesisd.watch.decisions import DecisionKind
+from genesisd.watch.model import Asked
+from genesisd.watch.result import SweepKind, SweepResult
+from genesisd.watch.revisit import come_true
+from genesisd.watch.schedule import Schedule
+from genesisd.watch.spec import WatchSpec
+from genesisd.watch.standing import predicates
+from genesisd.watch.sweep import Sweep
+from genesisd.watch.windows import Kind
+from genesisd.wiring.patch_facts import PatchFacts
+from genesisd.wiring.watch_dossiers import DossierMaker
+from genesisd.wiring.watch_ground import Grounded, GroundMaker
+from genesisd.wiring.watch_progress import Progress
+from genesisd.wiring.watch_reports import Reports
+from genesisd.wiring.watch_telling import ASKED, Telling, summary
+from genesisd.wiring.watch_trials import RecordedTrials
+from genesisd.wiring.watch_views import Looked
+from genesisd.wiring.watch_workers import WatchedWorkers
+
+logger = log.get_logger(__name__)
+
+
+class Watching:
+    """Begins with ``start``; does nothing while no watchlist is configured.
+
+    Args:
+        config: in force.
+        store: keeps everything.
+        session: whose connections are used.
+        sink, metrics: are told.
+        clock: the time.
+        workers: facts for predicates.
+    """
+
+    def __init__(
+        self,
+        config: Callable[[], Config],
+        store: Store,
+        session: aiohttp.ClientSession,
+        sink: EventSink,
+        metrics: WatchMetrics,
+        clock: Clock,
+        workers: WatchedWorkers,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._sink = sink
+        self._metrics = metrics
+        self._clock = clock
+        self._workers = workers
+        self.patches = PatchFacts()
+        self.grounds = GroundMaker(config, store, session, clock, self.patches, workers, self._trouble)
+        self.reports = Reports(config().paths.state_dir / "watch" / "reports")
+        self.progress = Progress()
+        self._telling = Telling(sink, metrics, store.watch_facts)
+        self._trials = RecordedTrials(store.watch_facts, sink, clock)
+        self._schedule: Schedule | None = None
+        self._asked_for = SweepKind.NOW
+        self._true: frozenset[str] = frozenset()
+        self.asked = Asked()
+        """What the newest sweep of this life asked."""
+        self.troubles: tuple[str, ...] = ()
+        """What went wrong in it."""
+        store.watch_decisions.is_true = lambda text: text in self._true
+
+    @property
+    def spec(self) -> WatchSpec:
+        """What is configured."""
+        return self._config().watch
+
+    # --- life -------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Begin to sweep. A store that does not answer costs what it knew, and not the daemon."""
+        with contextlib.suppress(StoreReadError):  # the store tells of it
+            await self._store.watch_ledger.leave(self._clock.wall())
+        await self.reconfigured()
+
+    async def close(self) -> None:
+        """End; a sweep that goes on leaves its window open for the next daemon."""
+        if self._schedule is not None:
+            schedule, self._schedule = self._schedule, None
+            await schedule.close()
+
+    async def reconfigured(self) -> None:
+        """Take over what is configured now: the watch's own settings, and what declined decisions wait for."""
+        spec = self._config().watch
+        self._metrics.configure(spec, self._clock.wall())
+        if spec.watchlist is None:
+            await self.close()
+            return
+        if self._schedule is None:
+            self._schedule = self._make_schedule()
+            self._schedule.start()
+        else:
+            self._schedule.change(spec.schedule)
+        with contextlib.suppress(StoreReadError):
+            await self._refresh_truth()
+            for kept in await self._store.watch_decisions.revisit(self._clock.wall()):
+                reason = f"what it was to be looked at again for is true now: {kept.decision.reason}"
+                told = {"decision": kept.id, "asked": str(kept.decision.kind), "ref": str(kept.decision.ref)}
+                self._sink.emit("watch_decision_opened", **told, urgency=str(kept.decision.urgency), reason=reason)
+            await self.show()
+            for kind in SweepKind:
+                if (last := await self._store.watch_ledger.last(str(kind))) is not None:
+                    self._metrics.last(str(kind), last[1])
+
+    def _make_schedule(self) -> Schedule:
+        return Schedule(
+            self._config().watch.schedule,
+            self._store.watch_ledger,
+            self._sweep,
+            owner=f"{boot_id()}:{os.getpid()}",
+            clock=self._clock,
+            trouble=self._trouble,
+        )
+
+    def due(self) -> Mapping[str, float]:
+        """When each kind of sweep begins next, wall time."""
+        return {} if self._schedule is None else {str(kind): at for kind, at in self._schedule.next_times().items()}
+
+    def order(self, kind: SweepKind) -> asyncio.Future[Swept]:
+        """Sweep now, or with the one that goes on. Raises ConfigError where nothing is watched."""
+        if self._schedule is None:
+            raise ConfigError("nothing is watched: no watchlist is configured", hint="set 'watch: {watchlist: FILE}'")
+        self._asked_for = kind
+        return asyncio.ensure_future(self._schedule.now())
+
+    # --- a sweep ----------------------------------------------------------------------------------------------
+
+    async def _sweep(self, claim: Claim) -> Swept:
+        kind, self._asked_for = self._kind(claim), SweepKind.NOW
+        began = self._clock.wall()
+        self.progress.begin(claim.sweep, str(kind), claim.due.window, began)
+        self._sink.emit("watch_sweep_started", sweep=claim.sweep, sort=str(kind), late=round(claim.due.late))
+        swept = Swept(FAILED, {"text": "it was stopped"})
+        try:
+            swept = await self._swept(claim, kind)
+        except Exception as error:
+            swept = Swept(FAILED, {"text": str(error) or type(error).__name__})
+            self._sink.emit("watch_sweep_failed", sweep=claim.sweep, sort=str(kind), text=swept.summary["text"])
+            if not isinstance(error, GenesisError | StoreReadError):
+                raise
+        finally:
+            self.progress.end(self._view(claim, kind, began, swept))
+        return swept
+
+    def _kind(self, claim: Claim) -> SweepKind:
+        return self._asked_for if claim.due.kind is Kind.MANUAL else SweepKind(claim.due.kind.value)
+
+    async def _swept(self, claim: Claim, kind: SweepKind) -> Swept:
+        config = self._config()
+        await self._refresh_truth()
+        grounded = await self.grounds.make()
+        sweep = Sweep(grounded.ground, config.watch, kind, claim.due.window, self.progress.step, grounded.troubles)
+        result = await sweep.run()
+        result = await self._after(grounded, result)
+        self.asked, self.troubles = result.asked, result.troubles
+        await self._note_asked(result)
+        await self._telling.swept(claim.sweep, result)
+        await self.show()
+        with contextlib.suppress(OSError):  # a full disk: the store has the facts
+            path = await asyncio.to_thread(self.reports.keep, claim.sweep, result, most=config.watch.reports)
+            self._sink.emit("watch_report_written", sweep=claim.sweep, path=str(path))
+        text = "; ".join(result.troubles) or "everything was asked and answered"
+        return Swept(str(result.outcome), {**summary(result), "text": text})
+
+    async def _after(self, grounded: Grounded, result: SweepResult) -> SweepResult:
+        """Dossiers for what asks to be given up, and intents for what asks to be tried."""
+        maker = DossierMaker(grounded.github, grounded.ground.appraiser, self._store.watch_decisions)
+        troubles = await maker.ensure(result.kept, result.known, result.pins)
+        for kept in result.met.opened:
+            if kept.decision.kind is DecisionKind.TRIAL:
+                await self._trials.want(kept.decision.ref, kept.decision.patches, why=kept.decision.reason)
+        return replace(result, troubles=(*result.troubles, *troubles))
+
+    async def _note_asked(self, result: SweepResult) -> None:
+        """Since when each row is asked about: the age of one that was never answered for counts from there."""
+        known = await self._store.watch_facts.recall(ASKED)
+        fresh = {str(ref): result.started for ref in result.known if str(ref) not in known}
+        if fresh:
+            await self._store.watch_facts.note(ASKED, fresh)
+
+    def _view(self, claim: Claim, kind: SweepKind, began: float, swept: Swept) -> SweepView:
+        return SweepView(
+            id=claim.sweep,
+            kind=str(kind),
+            window=claim.due.window,
+            started=began,
+            finished=self._clock.wall(),
+            outcome=swept.outcome,
+            step=str(swept.summary.get("text") or ""),
+            summary=swept.summary,
+        )
+
+    # --- what is known ----------------------------------------------------------------------------------------
+
+    async def looked(self) -> Looked:
+        """All that is kept, and the file as it reads now. Raises StoreReadError."""
+        path = self._config().watch.watchlist
+        found, trouble = None, ""
+        if path is not None:
+            try:
+                found = await asyncio.to_thread(watchlist.load, path)
+            except ConfigError as error:
+                trouble = error.message
+        return Looked(
+            watchlist=found,
+            trouble=trouble,
+            known=await self._store.watch_facts.known(),
+            facts=await pin_facts.kept(self._store.watch_facts),
+            kept=await self._store.watch_decisions.all(),
+            patches=self.patches.facts(),
+        )
+
+    async def show(self) -> None:
+        """Set the series by what is kept. Raises StoreReadError."""
+        asked = await self._store.watch_facts.recall(ASKED)
+        self._telling.standing(await self.looked(), self._clock.wall(), self._config().watch.max_age, asked)
+
+    async def _refresh_truth(self) -> None:
+        waited = predicates(await self._store.watch_decisions.all())
+        facts = list((await self._workers.facts()).values()) if waited else []
+        self._true = frozenset(come_true(waited, facts))
+
+    def _trouble(self, text: str) -> None:
+        logger.warning("the upstream watch", trouble=text)
