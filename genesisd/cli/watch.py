@@ -76,7 +76,8 @@ def status(session: Session) -> int:
 def list_rows(session: Session, state: str | None, patch: str | None, *, open_only: bool) -> int:
     """The rows of the watchlist beside what upstream says.
 
-    ! marks one that it did not answer for the last time: what is shown is from the answer before.
+    CHECKED is the age of its newest answer; ! behind it: the last question got none. ~ before a severity: nobody
+    wrote it, it is derived. OPEN are the decisions that wait; `watch show` has all of it.
     """
     with session.client() as client:
         rows = client.watch_rows()

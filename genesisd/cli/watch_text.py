@@ -8,8 +8,8 @@ from typing import Any
 from genesisd.cli.correctness_text import Paint, moment
 from genesisd.cli.text import Cell, clean, duration
 
-ROWS_HEAD = ("PR", "STATE", "CHECKED", "ACTION", "SEVERITY", "PATCHES", "PINS", "DECISIONS", "TITLE")
-DECISIONS_HEAD = ("ID", "URGENCY", "DECISION", "PR", "PATCHES", "OPEN", "WHY")
+ROWS_HEAD = ("PR", "STATE", "CHECKED", "FOR", "SEV", "PATCHES", "OPEN", "TITLE")
+DECISIONS_HEAD = ("ID", "URGENCY", "DECISION", "PR", "PATCHES", "SINCE", "WHY")
 SWEEPS_HEAD = ("SWEEP", "KIND", "BEGAN", "TOOK", "OUTCOME", "WHAT")
 
 _STATES = {"open": "blue", "merged": "green", "closed": "dim", "unknown": "yellow"}
@@ -29,18 +29,20 @@ def ago(at: float | None, now: float) -> str:
 
 
 def row_row(one: Mapping[str, Any], now: float) -> list[Cell]:
-    """A row under ``ROWS_HEAD``; what the file claims stands beside the state where it is another."""
-    told = one["state"]
+    """A row under ``ROWS_HEAD``; what the file claims stands beside the state where it is another.
+
+    What each pin has of it is left to ``describe_watched``: a terminal has no room for it beside the rest.
+    """
+    told, checked = one["state"], "never" if one["checked_at"] is None else duration(max(0.0, now - one["checked_at"]))
     if one["claimed"] and told not in ("unknown", one["claimed"]):
         told = f"{told} (file: {one['claimed']})"
     return [
         Cell(one["ref"], "bold"),
         Cell(told, _STATES.get(one["state"])),
-        Cell(ago(one["checked_at"], now) + ("!" if one["unknown"] else ""), "yellow" if one["unknown"] else None),
+        Cell(checked + ("!" if one["unknown"] else ""), "yellow" if one["unknown"] else None),
         Cell(one["action"]),
-        Cell(severity(one)),
+        Cell(f"{'~' if one['derived'] else ''}{one['severity']}"),
         Cell(", ".join(one["patches"])),
-        Cell(", ".join(f"{pin} {content}" for pin, content in one["in_pins"].items())),
         Cell(", ".join(map(str, one["decisions"])), _URGENCIES.get(one["urgency"])),
         Cell(one["title"]),
     ]

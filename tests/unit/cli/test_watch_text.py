@@ -30,10 +30,10 @@ def test_rows():
     """What the file claims stands beside the state where it is another, and an answer that is missing is marked."""
     rows = told(watch_wire.rows, ROWS, "rows")
     assert drawn(text.ROWS_HEAD, [text.row_row(one, WALL) for one in rows]) == (
-        "PR          STATE                  CHECKED    ACTION           SEVERITY    PATCHES  PINS                                    DECISIONS  TITLE\n"
-        "vllm#42006  merged (file: closed)  1h00m ago  retire           P1          PN384    cpu-0.32.0 present, cpu-0.33.0 present  3          Keep the last block\n"
-        "vllm#39598  open                   1h00m ago  a-b-test         P2 derived  P64      cpu-0.32.0 absent                       4          Drops tool calls\n"
-        "vllm#45199  unknown                never!     review-on-merge  -           PN371    -                                       -          -\n"
+        "PR          STATE                  CHECKED  FOR              SEV  PATCHES  OPEN  TITLE\n"
+        "vllm#42006  merged (file: closed)  1h00m    retire           P1   PN384    3     Keep the last block\n"
+        "vllm#39598  open                   1h00m    a-b-test         ~P2  P64      4     Drops tool calls\n"
+        "vllm#45199  unknown                never!   review-on-merge  -    PN371    -     -\n"
     )
 
 
@@ -51,7 +51,7 @@ def test_decisions():
     """Answered ones say so."""
     rows = told(watch_wire.decisions, DECISIONS, "decisions")
     assert drawn(text.DECISIONS_HEAD, [text.decision_row(one, WALL) for one in rows]) == (
-        "ID  URGENCY  DECISION          PR          PATCHES  OPEN            WHY\n"
+        "ID  URGENCY  DECISION          PR          PATCHES  SINCE           WHY\n"
         "3   now      retire-candidate  vllm#42006  PN384    1d0h            its content is in the pin that serves\n"
         "4   later    trial             vllm#39598  P64      2d0h            try it with and without\n"
         "2   none     backport-wanted   vllm#45199  -        9d0h, declined  merged, and absent from cpu-0.32.0\n"
