@@ -18,7 +18,8 @@ from genesisd.watch.sources.reading import Unreadable, node_pull
 _TIMES = "createdAt updatedAt closedAt"
 _LABELS = "labels(first: 20) { nodes { name } }"
 _PULL = f"number title state isDraft baseRefName headRefOid mergeCommit {{ oid }} mergedAt {_TIMES} {_LABELS}"
-_ISSUE = f"number title state {_TIMES} {_LABELS}"
+# A field of two types under one name makes a query invalid.
+_ISSUE = f"number title issueState: state {_TIMES} {_LABELS}"
 _FILES = "files(first: 100) { totalCount nodes { path } }"
 _RATE = "rateLimit { cost limit remaining resetAt }"
 _FINAL = {

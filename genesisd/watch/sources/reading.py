@@ -39,7 +39,7 @@ def node_pull(ref: Ref, home: str, node: Any, at: float) -> Pull:
     """A node of GraphQL's; ``home`` is the repository's name now. Raises Unreadable."""
     try:
         is_issue = {"PullRequest": False, "Issue": True}[node["__typename"]]
-        state = State(str(node["state"]).lower())
+        state = State(str(node["issueState" if is_issue else "state"]).lower())
         if node["number"] != ref.number:
             raise Unreadable(f"asked for {ref}, answered {node['number']}")
         head, merge = node.get("headRefOid"), node.get("mergeCommit")

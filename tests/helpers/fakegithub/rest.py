@@ -110,7 +110,7 @@ def pull(fact: Fact, address: str, repo: str, *, listed: bool = False) -> dict[s
         "url": f"{address}/repos/{repo}/pulls/{fact.ref.number}",
         "draft": fact.draft,
         "merged_at": moment(fact.merged_at),
-        "merge_commit_sha": fact.merge_commit or sha(fact.ref, "trial merge"),
+        "merge_commit_sha": sha(fact.ref, "trial merge") if fact.state == "open" else fact.merge_commit,
         "head": {"ref": "topic", "sha": fact.head, "repo": {"full_name": "somebody/fork"}},
         "base": {"ref": fact.base, "sha": sha(repo, fact.base), "repo": {"full_name": repo, "id": _id(repo)}},
     }

@@ -117,7 +117,7 @@ class FakeGitHub:
             self._first.setdefault(key, (status, headers, body))
         if document is not None:
             self.bodies.append(((await request.json())["query"], body))
-        headers = headers | self.extra | {"Date": formatdate(self.now(), usegmt=True)}
+        headers = {"Content-Type": rest.JSON} | headers | self.extra | {"Date": formatdate(self.now(), usegmt=True)}
         self.requests.append(
             Request(
                 request.method,
