@@ -108,7 +108,7 @@ WATCH_SWEEP_SECONDS = daemon("watch_sweep_duration_seconds", G, "Time that the n
 WATCH_SWEEP_SUCCESS = daemon(
     "watch_sweep_last_success_timestamp_seconds",
     G,
-    "When the newest sweep that did not fail ended; 0 before that.",
+    "When the newest sweep of the kind, or of a wider one, ended that did not fail; 0 before that.",
     "kind",
 )
 WATCH_SWEEP_PERIOD = daemon(

@@ -14,11 +14,15 @@ from genesisd.telemetry.names import one_of
 from genesisd.watch.cron import Cron, next_after, parse_cron
 from genesisd.watch.decisions import QUIET, KeptDecision, Standing
 from genesisd.watch.model import Asked
+from genesisd.watch.result import SweepKind
 from genesisd.watch.spec import ScheduleSpec, WatchSpec
 from genesisd.watch.windows import SCHEDULED, moment
 
 _SLOTS, _DAYS = 200, 800
 """How many times of a schedule are looked at for the longest time between two of them, and how far ahead."""
+_WIDEST_FIRST = tuple(str(kind) for kind in SCHEDULED)
+_COVERS = {kind: _WIDEST_FIRST[n:] for n, kind in enumerate(_WIDEST_FIRST)} | {str(SweepKind.NOW): _WIDEST_FIRST[1:]}
+"""The kinds whose work a sweep of a kind does. One that a person orders is as the nightly one."""
 
 
 class WatchMetrics:
@@ -101,11 +105,12 @@ class WatchMetrics:
     def last(self, kind: str, at: float) -> None:
         """When the newest sweep of a kind that did not fail ended: for those of an earlier daemon, from the ledger.
 
-        A kind that is not scheduled has no such series: nobody would renew it.
+        It did the work of narrower kinds too. A kind that is not scheduled has no such series: nobody would renew it.
         """
         success = self._series[names.WATCH_SWEEP_SUCCESS]
-        if self._on and (kind,) in success.values:
-            success.set(max(round(at, 3), success.values[(kind,)]), kind)
+        for one in _COVERS.get(kind, ()):
+            if self._on and (one,) in success.values:
+                success.set(max(round(at, 3), success.values[(one,)]), one)
 
     def asked(self, asked: Asked) -> None:
         """What a sweep cost, and what upstream still lets us ask; None of that: it did not tell."""

@@ -102,6 +102,23 @@ async def test_a_failed_sweep_is_no_success(metrics):
     assert shown["sweeps_total", "nightly", "failed"] == 2
 
 
+@pytest.mark.parametrize(
+    ("kind", "covered"),
+    [
+        ("weekly", {"weekly", "nightly", "hourly"}),
+        ("nightly", {"nightly", "hourly"}),
+        ("now", {"nightly", "hourly"}),
+        ("hourly", {"hourly"}),
+        ("strange", set()),
+    ],
+)
+async def test_a_sweep_does_the_work_of_narrower_ones(metrics, kind, covered):
+    """After a downtime one sweep makes up for all: the others were not missed."""
+    metrics.watch.swept(kind, 1.0, "done", WALL)
+    shown = {key[1]: value for key, value in (await page(metrics)).items() if key[0].startswith("sweep_last")}
+    assert {one for one, value in shown.items() if value == WALL} == covered
+
+
 async def test_what_the_ledger_tells_late_takes_nothing_back(metrics):
     """A sweep may end while the ledger is still being read."""
     metrics.watch.swept("nightly", 1.0, "done", WALL)
