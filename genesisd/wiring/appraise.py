@@ -26,6 +26,7 @@ from genesisd.watch.diffs import FileChange, read_diff
 from genesisd.watch.dossier import Trial, compare
 from genesisd.watch.markers import Markers, load
 from genesisd.watch.model import Content, ContentFact, Pin
+from genesisd.watch.text import Names
 from genesisd.wiring.anchors import CatalogAnchors, in_range
 from genesisd.wiring.appraisal import Job, Question, Said, Seen, read_job, said_text
 from genesisd.wiring.our_edits import our_edits
@@ -66,24 +67,32 @@ def _on_pin(job: Job, pin: Pin, every: Mapping[str, Patch], markers: Markers) ->
     yield from (Said(anchor=fact) for fact in standing(asked, every, ours, pin))
     anchors = CatalogAnchors([patch for patch in asked if in_range(patch, pin.version)], every, ours)
     tree = TreeTexts(root)
+    names = Names(tree)
     for question in job.questions:
         if not question.pull.is_issue:
-            yield Said(seen=_seen(question, pin, markers, tree, ours, anchors))
+            yield Said(seen=_seen(question, pin, markers, tree, names, ours, anchors))
 
 
-def _seen(question: Question, pin: Pin, markers: Markers, tree: TreeTexts, ours: Texts, anchors: Anchors) -> Seen:
+def _seen(
+    question: Question, pin: Pin, markers: Markers, tree: TreeTexts, names: Names, ours: Texts, anchors: Anchors
+) -> Seen:
     ref = question.pull.ref
     changes, trouble = _changes(question)
-    content = _content(question, changes, trouble, markers, tree)
+    content = _content(question, changes, trouble, markers, tree, names)
     collisions = None if changes is None else collide(changes, ours, anchors)
     return Seen(ref=ref, pin=pin.id, content=content, collisions=collisions)
 
 
 def _content(
-    question: Question, changes: tuple[FileChange, ...] | None, trouble: str, markers: Markers, tree: TreeTexts
+    question: Question,
+    changes: tuple[FileChange, ...] | None,
+    trouble: str,
+    markers: Markers,
+    tree: TreeTexts,
+    names: Names,
 ) -> ContentFact:
     complete = question.diff is not None and question.diff.complete
-    fact = judge(changes or (), tree, markers.of(question.pull.ref), complete=complete)
+    fact = judge(changes or (), tree, markers.of(question.pull.ref), complete=complete, names=names)
     if fact.content is Content.UNKNOWN and trouble:
         return ContentFact(fact.content, fact.rung, trouble)
     return fact
@@ -117,7 +126,7 @@ def _dossier(job: Job, every: Mapping[str, Patch], markers: Markers) -> Dossier:
         pin.id,
         changes=changes or (),
         texts=tree,
-        content=_content(question, changes, trouble, markers, tree),
+        content=_content(question, changes, trouble, markers, tree, Names(tree)),
         tests=(Trial(name=case),) if case else (),
         now=job.now,
     )

@@ -9,7 +9,7 @@ from genesisd.watch.diffs import read_diff
 from genesisd.watch.marker_spec import Marker, Pattern
 from genesisd.watch.model import Content, Rung
 from genesisd.watch.refs import Ref
-from tests.helpers.diffing import FILE, diff
+from tests.helpers.headed_diff import FILE, diff
 
 BEFORE = '''"""Steps."""
 

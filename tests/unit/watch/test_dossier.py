@@ -9,7 +9,7 @@ from genesisd.watch.diffs import read_diff
 from genesisd.watch.dossier import LONGEST, OurEdit, Trial, compare
 from genesisd.watch.model import Content, ContentFact, Rung
 from genesisd.watch.refs import Ref
-from tests.helpers.diffing import FILE, diff
+from tests.helpers.headed_diff import FILE, diff
 
 PRISTINE = """class Scheduler:
     def step(self):
