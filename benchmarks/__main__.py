@@ -32,6 +32,7 @@ from benchmarks import (
     figures,
     footprint,
     front_cost,
+    lineage,
     preflight,
     probe_cost,
     supervision,
@@ -50,6 +51,7 @@ BENCHMARKS: dict[str, Callable[[int], Figures]] = {
     "front": front_cost.first_byte,
     "patched": builds.patched,
     "preflight": preflight.preflight,
+    "lineage": lineage.lineage,
     "attested": attest_cost.attested,
     "probe_cost": probe_cost.probe_cost,
 }
