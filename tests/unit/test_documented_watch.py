@@ -62,9 +62,9 @@ def test_every_setting_is_there_with_its_default() -> None:
             case bool():
                 assert told[name] == str(default).lower()
             case float() if default % 3600 == 0:
-                assert told[name] == f"{default / 3600:.0f} h"
+                assert told[name] == f"{default / 3600:.0f}h"
             case float():
-                assert told[name] == f"{default / 60:.0f} min"
+                assert told[name] == f"{default / 60:.0f}m"
             case _:
                 assert told[name] == str(default)
 
