@@ -13,7 +13,7 @@ _HEAD_IN_ADDRESS = re.compile(r"[?&]ref=([0-9a-f]{7,64})\b")
 def whole(text: bytes) -> bool:
     """Every hunk has as many lines as it promises: an answer that broke off inside one has not."""
     old = new = 0
-    for line in text.split(b"\n"):
+    for line in text.removesuffix(b"\n").split(b"\n") if text else ():
         if old > 0 or new > 0:
             # An empty line is a blank context line whose one blank was lost on the way.
             mark = line[:1] or b" "
