@@ -19,6 +19,7 @@ Sign = Literal[" ", "+", "-"]
 _NOWHERE = "/dev/null"
 _OLD = frozenset({"a/", "i/", "c/", "o/", "1/"})
 _NEW = frozenset({"b/", "w/", "i/", "2/"})
+_NO_END = "\\ No newline at end of file"
 _ESCAPE = re.compile(r'\\([0-7]{3}|["\\abfnrtv])')
 _LETTERS = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 
@@ -86,6 +87,8 @@ def read_diff(text: str) -> tuple[FileChange, ...]:
     _all_was_read(lines, [hunk for file in read for hunk in file])
     if not read and text.strip():
         raise ValueError(f"line 1 of the diff: expected a unified diff, found {lines[0][:80]!r}")
+    if read and read[-1] and not read[-1][-1][-1].value.endswith("\n"):
+        raise ValueError(f"line {at[0]} of the diff: it breaks off within the line")
     return tuple(map(_change, read))
 
 
@@ -107,6 +110,8 @@ def _all_was_read(lines: list[str], hunks: list[ReadHunk]) -> None:
         after = lines[numbers[-1]] if numbers[-1] < len(lines) else ""
         if after[:1] in {"+", "-", " "} and not after.startswith(("--- ", "-- ")):
             raise ValueError(f"line {numbers[-1] + 1} of the diff: the hunk is longer than its head tells")
+        if after.startswith("\\") and not after.startswith(_NO_END):
+            raise ValueError(f"line {numbers[-1] + 1} of the diff: expected {_NO_END!r}, found {after[:80]!r}")
     inside = {line.diff_line_no for hunk in hunks for line in hunk}
     for number, line in enumerate(lines, 1):
         if line.startswith("@@") and number not in heads and number not in inside:
