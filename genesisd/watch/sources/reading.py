@@ -18,7 +18,7 @@ _REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/(?!\.{1,2}$)[A-Za-z0-9._-]+")
 MOST_FILES = 100
 
 
-class Unreadable(ValueError):  # noqa: N818 - it is a verdict on an answer; ours catches it at once
+class Unreadable(Exception):  # noqa: N818 - it is a verdict on an answer; ours catches it at once
     """An answer that cannot be taken for one."""
 
 

@@ -65,8 +65,6 @@ class Singly:
             return replace(kept, checked_at=at)
         try:
             return _READERS[kind](ref, reply.json(), at)
-        except Unreadable:
-            raise
         except ValueError:
             raise Unreadable("the answer broke off") from None
 
