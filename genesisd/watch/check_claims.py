@@ -5,6 +5,7 @@ Where upstream never answered, a claim is unverified and no more: silence makes 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import date
 
@@ -77,7 +78,7 @@ def wrong(view: View) -> Iterator[Finding]:
     """Claims that upstream contradicts."""
     for row, ref, claim in _claims(view):
         pull = view.pull(ref)
-        if pull is None or claim.partition("-")[0] == pull.state or (pull.is_issue and claim == State.MERGED):
+        if pull is None or _state(claim) == pull.state or (pull.is_issue and claim == State.MERGED):
             continue
         text = f"it claims that {ref} is {claim}, and on {day(pull.checked_at)} upstream said {pull.state}"
         hint = "the next sweep corrects a status; a fix_status is yours to correct"
@@ -113,9 +114,14 @@ def _claims(view: View) -> Iterator[tuple[Row, Ref, str]]:
     """What the file says of upstream: the states that it has for rows and for their fixes."""
     for row in view.watchlist.watch:
         yield row, row.upstream, row.status.value
-        state = (row.fix_status or "").partition("-")[0]
-        if row.fix_upstream is not None and row.fix_status and state in set(State):
+        if row.fix_upstream is not None and row.fix_status and _state(row.fix_status):
             yield row, row.fix_upstream, row.fix_status
+
+
+def _state(claim: str) -> State | None:
+    """The state that a claim begins with: ``open-NOT-in-pin`` claims that it is open, ``waits for review`` nothing."""
+    word = re.split(r"[^a-z]", claim, maxsplit=1)[0]
+    return State(word) if word in set(State) else None
 
 
 def _never(view: View, row: Row) -> str:

@@ -305,6 +305,8 @@ def test_nobody_to_ask_is_not_nobody_answered():
         ("merged-in-pin", State.OPEN, True),
         ("open", State.MERGED, True),
         ("open-NOT-in-pin", State.OPEN, False),
+        ("open, NOT in pin", State.MERGED, True),
+        ("opened lately", State.MERGED, False),
         ("waits for review", State.MERGED, False),
     ],
 )
