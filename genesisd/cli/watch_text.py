@@ -42,10 +42,15 @@ def row_row(one: Mapping[str, Any], now: float) -> list[Cell]:
         Cell(checked + ("!" if one["unknown"] else ""), "yellow" if one["unknown"] else None),
         Cell(one["action"]),
         Cell(f"{'~' if one['derived'] else ''}{one['severity']}"),
-        Cell(", ".join(one["patches"])),
+        Cell(few(one["patches"])),
         Cell(", ".join(map(str, one["decisions"])), _URGENCIES.get(one["urgency"])),
         Cell(one["title"]),
     ]
+
+
+def few(names: Sequence[str]) -> str:
+    """Three names, and how many more there are: some rows bind a dozen."""
+    return ", ".join(names[:3]) + (f" +{len(names) - 3}" if len(names) > 3 else "")
 
 
 def severity(one: Mapping[str, Any]) -> str:
@@ -61,7 +66,7 @@ def decision_row(one: Mapping[str, Any], now: float) -> list[Cell]:
         Cell(one["urgency"], _URGENCIES.get(one["urgency"])),
         Cell(one["kind"]),
         Cell(one["ref"]),
-        Cell(", ".join(one["patches"])),
+        Cell(few(one["patches"])),
         Cell(duration(max(0.0, now - one["opened"])) + standing),
         Cell(one["reason"]),
     ]
@@ -98,7 +103,7 @@ def describe_status(one: Mapping[str, Any], now: float, paint: Paint = plain) ->
     kinds = ", ".join(f"{count} {kind}" for kind, count in one["decisions"].items() if count)
     facts = [
         ("rows", rows or "none"),
-        ("checked", f"{age}; {one['stale']} longer ago than allowed" if one["rows"] else "-"),
+        ("checked", f"{age}; {one['stale']} longer ago than allowed, or never" if one["rows"] else "-"),
         ("decisions", f"{urgent} ({kinds})" if urgent else "none open"),
         ("requests", _budget(one, now)),
     ]

@@ -47,6 +47,13 @@ def test_a_claim_is_told_only_against_what_is_known(state, claimed, shown):
     assert text.row_row(row, WALL)[1].text == shown
 
 
+def test_many_patches_are_cut_short():
+    """They would leave no room for anything else."""
+    row = told(watch_wire.rows, [replace(ROWS[0], patches=("P1", "P2", "P3", "P4", "P5"))], "rows")[0]
+    assert text.row_row(row, WALL)[5].text == "P1, P2, P3 +2"
+    assert text.few(("P1", "P2", "P3")) == "P1, P2, P3"
+
+
 def test_decisions():
     """Answered ones say so."""
     rows = told(watch_wire.decisions, DECISIONS, "decisions")
@@ -64,7 +71,7 @@ async def test_status():
     assert text.describe_status(told(watch_wire.status, replace(view, sweep=GOING_ON)), WALL) == (
         "/etc/genesisd/upstream_watchlist.yaml\n"
         "  rows          1 open, 1 merged, 1 unknown\n"
-        "  checked       the oldest 1h00m ago; 1 longer ago than allowed\n"
+        "  checked       the oldest 1h00m ago; 1 longer ago than allowed, or never\n"
         "  decisions     1 now, 1 later (1 retire-candidate, 1 trial)\n"
         "  requests      4990 of 5000 left, all of them again in 10m00s\n"
         "  nightly sweep next in 2h00m, last 59m18s ago\n"
