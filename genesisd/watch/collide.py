@@ -133,7 +133,7 @@ def _collision(
         path=anchor.path,
         before=was.count,
         after=now.raw if now.unread else now.count,
-        place=place or (Place.OVER if was.lines is None else Place.BESIDE),
+        place=place or (Place.BESIDE if anchor.forms else Place.OVER),
         breaks=broken,
         required=anchor.required,
         text=_told(anchor, was, now, place, done),
