@@ -35,6 +35,7 @@ from benchmarks import (
     lineage,
     preflight,
     probe_cost,
+    rows,
     supervision,
 )  # fmt: skip
 from benchmarks.figures import Figures
@@ -54,6 +55,7 @@ BENCHMARKS: dict[str, Callable[[int], Figures]] = {
     "lineage": lineage.lineage,
     "attested": attest_cost.attested,
     "probe_cost": probe_cost.probe_cost,
+    "rows": rows.rows,
 }
 LONG = ("probe_cost",)
 """Ten minutes and more, on a machine that does nothing else."""

@@ -18,9 +18,10 @@ async def main() -> None:
     parser.add_argument("--fixture", type=Path)
     parser.add_argument("--synthetic", type=int, default=113)
     parser.add_argument("--token", default=TOKEN)
+    parser.add_argument("--anonymous", type=int, default=60, help="requests an hour without a token")
     asked = parser.parse_args()
     world = from_fixture(asked.fixture) if asked.fixture else synthetic(asked.synthetic)
-    async with fake_github(world, token=asked.token) as double:
+    async with fake_github(world, token=asked.token, anonymous=asked.anonymous) as double:
         print(double.url, flush=True)
         await asyncio.Event().wait()
 
