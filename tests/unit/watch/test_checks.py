@@ -372,6 +372,34 @@ def test_what_is_planned_and_done_names_the_patch():
     assert finding.hint == "write 'genesis_patch: P9'"
 
 
+STANDS = [
+    (patch("P4", "vllm#900"), "P4 was planned for vllm#1, and is for vllm#900"),
+    (patch("P4"), "P4 was planned for vllm#1, and is 'Title of P4'"),
+    (patch("P4", title=""), "P4 was planned for vllm#1, and is another patch"),
+]
+
+
+@pytest.mark.parametrize(("fact", "text"), STANDS)
+def test_an_id_that_is_taken_is_told_with_what_it_stands_for(fact, text):
+    """By its pull request, else by its title, as far as the register knows either."""
+    findings = of(FindingKind.PLANNED_TAKEN, look(rows(sweep=swept("'planned: P4'")), patches={"P4": fact}))
+    assert [one.text for one in findings] == [text]
+
+
+@pytest.mark.parametrize(("ids", "text"), [("P98", "P98 is not"), ("P98, P99", "P98, P99 are not")])
+def test_unknown_ids_are_told_in_one_sentence(ids, text):
+    """One finding a row, and in words that read."""
+    (finding,) = of(FindingKind.UNKNOWN_ID, look(rows(sweep=swept(ids))))
+    assert finding.text == f"{text} in the register"
+
+
+@pytest.mark.parametrize(("length", "shown"), [(60, "x" * 60), (61, "x" * 57 + "...")])
+def test_a_long_plan_is_shown_by_its_beginning(length, shown):
+    """The finding stays a sentence."""
+    (finding,) = of(FindingKind.PLANNED_DONE, look(rows(sweep=swept(f"'planned: {'x' * length}'"))))
+    assert f"({shown})" in finding.text
+
+
 def test_what_active_patches_carry_is_watched_once_each():
     """One finding a pull request, with all patches that carry it; patches that ended or were planned do not count."""
     patches = {
