@@ -48,7 +48,7 @@ class Message:
     Attributes:
         undoes: commits, perhaps abbreviated.
         undoes_numbers: pull requests.
-        undoes_title: the subject it quotes, where that names no pull request.
+        undoes_title: the subject it quotes, where neither a commit nor a pull request is named.
         brings_back: pull requests that it applies again.
         copies: commits that it is a copy of.
     """
@@ -144,12 +144,14 @@ def read_message(oid: str, subject: str, body: str, repository: str) -> Message:
     elif listed:
         numbers.update(int(one) for one in re.findall(r"#(\d+)", listed["list"]))
     numbers.discard(number_at_end(subject) or 0)
+    undoes = tuple(name for one in _REVERTED_COMMITS.finditer(body) for name in _HEX.findall(one["oids"]))
     return Message(
         oid=oid,
         subject=subject,
-        undoes=tuple(name for one in _REVERTED_COMMITS.finditer(body) for name in _HEX.findall(one["oids"])),
+        undoes=undoes,
         undoes_numbers=frozenset(numbers),
-        undoes_title=title,
+        # Titles are not unique: where something better is named, that is what is meant.
+        undoes_title="" if undoes or numbers else title,
         brings_back=back,
         copies=tuple(one["oid"] for one in _COPIED.finditer(body)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from genesisd.watch.model import Lineage, Pin, Pull, State
 from genesisd.watch.refs import UPSTREAM, Ref
+from genesisd.watch.sources import git as git_module
 from genesisd.watch.sources.git import GitMirror
 from tests.helpers.git_repo import ENV, Repo, lines
 
@@ -386,6 +388,43 @@ async def test_an_update_that_fails_is_told_and_changes_nothing(repo, tmp_path):
     told = await mirror.update() or ""
     assert "127.0.0.1:9" in told
     assert "s3cret" not in told
+
+
+@pytest.mark.parametrize("way", ["cancelled", "deadline"])
+async def test_a_remote_that_says_nothing_holds_nobody(repo, tmp_path, monkeypatch, way):
+    """The fetch ends with all its children, whoever ends it; what is in the mirror can be read afterwards."""
+    fix = repo.commit("Fix (#1)", **{"engine.py": lines(40, line20="fixed")})
+    path = repo.mirror(tmp_path / "m.git")
+    reached = asyncio.Event()
+    gone = asyncio.Event()
+
+    async def silent(reader, writer):
+        reached.set()
+        await reader.read()
+        writer.close()
+        gone.set()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    settings = (path / "config").read_text()
+    (path / "config").write_text(settings.replace(f"file://{repo.path}", f"git://127.0.0.1:{port}/x.git"))
+    mirror = GitMirror(path)
+    if way == "deadline":
+        monkeypatch.setattr(git_module, "FETCH_SECONDS", 0.5)
+        assert "took longer" in (await mirror.update() or "")
+    else:
+        update = asyncio.create_task(mirror.update())
+        async with asyncio.timeout(60):
+            await reached.wait()
+        update.cancel()
+        await asyncio.gather(update, return_exceptions=True)
+        assert update.cancelled()
+        async with asyncio.timeout(60):
+            await gone.wait()
+    server.close()
+    await server.wait_closed()
+    pull = merged(1, fix)
+    assert (await mirror.lineage([pull], [pin(fix)]))[pull.ref, "p"].lineage is Lineage.ANCESTOR
 
 
 async def test_nothing_is_fetched_where_that_is_off(repo, tmp_path):
