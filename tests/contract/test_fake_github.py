@@ -59,7 +59,7 @@ def test_every_query_is_one_that_upstream_knows(schema):
         queries.batch(many, "n1").text,
         queries.batch(many[:1], "n2").text,
         queries.newest(UPSTREAM, 50, None, "n3"),
-        queries.newest(UPSTREAM, 1, 'a"b\\c', "n4"),
+        queries.newest(UPSTREAM, 1, 'a"b\\c', "n4", files=False),
     ]
     for query in asked:
         assert [error.message for error in validate(schema, parse(query))] == []

@@ -47,7 +47,7 @@ async def test_every_fact_arrives(tmp_path, token):
 @BOTH
 async def test_what_is_not_there_is_unknown(tmp_path, token):
     """A number, a repository or a name that upstream does not have is unknown, and the others are answered."""
-    missing = (Ref(UPSTREAM, 7), Ref("nobody/nothing", 1), Ref("../etc", 1), Ref("a/..", 2), Ref("a_b/c", 3))
+    missing = (Ref(UPSTREAM, 7), Ref("nobody/nothing", 1), Ref("../etc", 1), Ref("a/..", 2), Ref("-a/c", 3))
     async with asking(synthetic(3), tmp_path, token=token) as around:
         answers = await around.sweep().pulls((*missing, *around.refs, ONE))
         assert {ref: answers[ref].why for ref in missing} == dict.fromkeys(missing, WhyUnknown.NOT_FOUND)
@@ -256,8 +256,50 @@ async def test_a_new_token_is_read_at_once(tmp_path):
         answers = await github.pulls(around.refs)
         assert {answer.why for answer in answers.values()} == {WhyUnknown.BARRED}
         assert around.double.count() == 1
+        assert around.told == ["the token was refused: renew it"]
+        assert github.token_problem == "the token was refused: renew it"
         (tmp_path / "token").write_text("ghp_the_next_one\n")
         assert len(pulls(await github.pulls(around.refs))) == 60
+        assert github.token_problem == ""
+
+
+async def test_a_token_that_cannot_be_read_is_told_once(tmp_path):
+    """Without the declared token it works slower, and people hear of it once a sweep."""
+    async with asking(synthetic(3), tmp_path) as around:
+        (tmp_path / "token").write_text("")
+        github = around.sweep()
+        for _ in range(2):
+            assert len(pulls(await github.pulls(around.refs))) == 3
+        assert len(around.told) == 1
+        assert not any(request.with_token for request in around.double.requests)
+
+
+@BOTH
+async def test_a_page_from_something_in_between(tmp_path, token):
+    """A page of a proxy's with a good status is no answer: few of them are asked for, and nothing is kept."""
+    async with asking(synthetic(60), tmp_path, token=token, double={"anonymous": 5000}) as around:
+        pull = (await around.sweep().pulls([ONE]))[ONE]
+        around.double.faults.page = "<html>Please log in</html>\n"
+        github = around.sweep()
+        answers = await github.pulls(around.refs)
+        assert {answer.why for answer in answers.values()} == {WhyUnknown.OUTAGE}
+        assert github.asked().requests["rows"] <= 6
+        around.clock.now += 600
+        assert await around.sweep().diff(pull) is None
+        assert await around.sweep().recent(UPSTREAM, None, most=5) is None
+
+
+async def test_a_company_of_its_own(tmp_path):
+    """Under a company's own address the interfaces are in other places."""
+    async with asking(synthetic(3), tmp_path) as around:
+        github = around.sweep(api=f"{around.double.url}/api/v3/")
+        answers = await github.pulls(around.refs)
+        assert len(pulls(answers)) == 3
+        assert await github.diff(answers[ONE]) is not None
+        assert [request.path.split("?")[0] for request in around.double.requests] == [
+            "/api/graphql",
+            f"/api/v3/repos/{UPSTREAM}/compare/main...{answers[ONE].head}",
+        ]
 
 
 async def test_the_token_is_in_no_message(tmp_path, caplog):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from genesisd.watch.model import State
 from genesisd.watch.refs import UPSTREAM, Ref
+from genesisd.watch.sources.mark import parsed, written
 from tests.helpers.fakegithub import Fact, Status, Truncated, World, synthetic
 from tests.helpers.fakegithub.facts import EPOCH
 from tests.helpers.upstream import asking
@@ -165,6 +168,52 @@ async def test_a_page_that_is_too_much_is_made_smaller(tmp_path, fault):
         assert len(recent.pulls) == 25
         again = await around.sweep().recent(UPSTREAM, None, most=500)
         assert len(again.pulls) == 25
+
+
+async def test_files_that_cannot_be_told_are_unknown(tmp_path):
+    """An error about the files of one spoils neither the page nor the pull request."""
+    async with asking(many(5), tmp_path) as around:
+        around.double.faults.no_files = Ref(UPSTREAM, 3)
+        recent = await around.sweep().recent(UPSTREAM, None, most=500)
+        assert {pull.ref.number: pull.files for pull in recent.pulls} == {
+            number: None if number == 3 else () for number in range(1, 6)
+        }
+
+
+async def test_one_that_is_too_much_holds_nobody_up(tmp_path):
+    """A pull request whose files upstream chokes on is told without them, and what changed before it is told too."""
+    async with asking(many(60), tmp_path) as around:
+        mark = (await around.sweep().recent(UPSTREAM, None, most=500)).mark
+        for number in range(1, 31):
+            around.double.world.change(Ref(UPSTREAM, number), updated_at=EPOCH + DAY + number)
+        around.double.faults.heavy_files = Ref(UPSTREAM, 20)
+        told = {}
+        for _ in range(12):
+            around.clock.now += DAY
+            recent = await around.sweep().recent(UPSTREAM, mark, most=500)
+            if recent is not None:
+                told |= {pull.ref.number: pull.files for pull in recent.pulls}
+                mark = recent.mark
+        assert told == {number: None if number == 20 else () for number in range(1, 31)}
+        assert recent.complete
+
+
+async def test_a_place_that_is_no_longer_known(tmp_path):
+    """Where upstream does not know the place of a gap, the list is paged up to it."""
+    async with asking(many(300), tmp_path) as around:
+        mark = (await around.sweep().recent(UPSTREAM, None, most=500)).mark
+        for number in range(1, 121):
+            around.double.world.change(Ref(UPSTREAM, number), updated_at=EPOCH + DAY + number)
+        first = await around.sweep(new_pulls={"pages": 3}).recent(UPSTREAM, mark, most=500)
+        assert not first.complete
+        kept = parsed(first.mark)
+        lost = written(replace(kept, gap=replace(kept.gap, after="no place")))
+        around.double.world.change(Ref(UPSTREAM, 299), updated_at=EPOCH + DAY * 2)
+        second = await around.sweep().recent(UPSTREAM, lost, most=500)
+        assert not second.complete
+        third = await around.sweep().recent(UPSTREAM, second.mark, most=500)
+        assert third.complete
+        assert set(numbers(first) + numbers(second) + numbers(third)) == {*range(1, 121), 299}
 
 
 async def test_a_list_of_many_files_is_not_cut(tmp_path):

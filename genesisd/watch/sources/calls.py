@@ -27,7 +27,7 @@ DEADLINE = 30.0
 """Seconds for one request; upstream gives up on a query after ten of its own."""
 PATIENCE = 7500.0
 """Seconds that one sweep may spend on waiting for limits to end; without a token it takes the hour's reset twice."""
-MOST_BYTES = 16 << 20
+MOST_BYTES = 8 << 20
 HOPS = 3
 DOWN_AFTER = 6
 """Requests in a row without an answer: one more than it takes to halve a batch of 25 down to one."""
@@ -96,6 +96,8 @@ class Calls:
     ) -> None:
         self._session = session
         self._base = spec.api.rstrip("/")
+        # Under a company's own address the two interfaces are siblings.
+        self._graphql = self._base.removesuffix("/v3") + "/graphql"
         self._most = spec.requests
         self._clock = clock
         self._gate = gate
@@ -104,7 +106,7 @@ class Calls:
         self._patience = patience
         self._counts: Counter[str] = Counter()
         self._unchanged = 0
-        self._unanswered = 0
+        self._unanswered = self._before = 0
         self._down_until = clock.monotonic()
         self._refused_token: str | None = None
         self._budgets: dict[str, Budget] = {}
@@ -125,6 +127,11 @@ class Calls:
         """So far."""
         return Asked(requests=dict(self._counts), unchanged=self._unchanged, budget=self.budget)
 
+    @property
+    def token_refused(self) -> bool:
+        """The token that there is now was refused."""
+        return self._refused_token is not None and self._token.value() == self._refused_token
+
     def has_token(self) -> bool:
         """Whether one would be sent now."""
         return self._token.value() is not None
@@ -132,19 +139,24 @@ class Calls:
     async def get(self, kind: str, path: str, *, accept: str = JSON, etag: str | None = None) -> Reply | Failure:
         """GET, told apart in the counts by ``kind``; asked once more where nothing came back."""
         headers = {"If-None-Match": etag} if etag else {}
-        found = await self._ask(kind, "GET", path, {"Accept": accept, **headers}, None)
+        found = await self._ask(kind, "GET", self._base + path, {"Accept": accept, **headers}, None)
         if isinstance(found, Failure) and found.why is WhyUnknown.OUTAGE and (found.status == 0 or found.status >= 500):
-            found = await self._ask(kind, "GET", path, {"Accept": accept, **headers}, None)
+            found = await self._ask(kind, "GET", self._base + path, {"Accept": accept, **headers}, None)
         return found
 
     async def query(self, kind: str, text: str) -> Reply | Failure:
         """A GraphQL query. Whoever asks retries, with less."""
-        return await self._ask(kind, "POST", "/graphql", {"Accept": JSON}, json.dumps({"query": text}).encode())
+        return await self._ask(kind, "POST", self._graphql, {"Accept": JSON}, json.dumps({"query": text}).encode())
+
+    def broke(self, text: str, status: int) -> Failure:
+        """The answer to the last request could not be read after all: it counts as none."""
+        self._unanswered = self._before
+        return self._nothing(Failure(WhyUnknown.OUTAGE, text, status, heavy=True))
 
     async def _ask(
-        self, kind: str, method: str, path: str, headers: dict[str, str], data: bytes | None
+        self, kind: str, method: str, address: str, headers: dict[str, str], data: bytes | None
     ) -> Reply | Failure:
-        address, hops, bare = self._base + path, 0, 0
+        hops = bare = 0
         while True:
             found = await self._once(kind, method, address, headers, data)
             if isinstance(found, _Refused):
@@ -174,7 +186,7 @@ class Calls:
         if self.left == 0:
             return Failure(WhyUnknown.NOT_ASKED, f"the {self._most} requests of this sweep are spent")
         token = self._token.value()
-        if token is not None and token == self._refused_token:
+        if self.token_refused:
             return _failure(401, "")  # going on with it would shut out this address
         async with self._gate.turn(self._patience) as until:
             if until is not None:
@@ -208,6 +220,8 @@ class Calls:
             return Failure(WhyUnknown.OUTAGE, f"no answer within {self._timeout.total:g} s", heavy=True)
         except aiohttp.ClientPayloadError:
             return Failure(WhyUnknown.OUTAGE, "the answer broke off", heavy=True)
+        except aiohttp.ClientConnectorError as error:
+            return Failure(WhyUnknown.OUTAGE, f"no connection: {error}")
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return Failure(WhyUnknown.OUTAGE, f"no connection: {type(error).__name__}")
 
@@ -229,7 +243,7 @@ class Calls:
         if reply.status >= 500:
             heavy = reply.status in {500, 502, 504}
             return self._nothing(Failure(WhyUnknown.OUTAGE, f"answered {reply.status}", reply.status, heavy=heavy))
-        self._unanswered = 0
+        self._before, self._unanswered = self._unanswered, 0
         if reply.status in {301, 302, 307, 308} and (to := reply.headers.get("location")):
             return _Moved(to, reply.status)
         if reply.status == 304:

@@ -69,7 +69,9 @@ class Diffs:
         reply = await self._calls.get("diff", place, accept=DIFF)
         if isinstance(reply, Failure):
             return reply.status
-        return reply.body if difftext.whole(reply.body) else -1
+        # Something in between may answer with a page of its own.
+        is_diff = not reply.body or reply.body.startswith(b"diff --git ")
+        return reply.body if is_diff and difftext.whole(reply.body) else -1
 
     async def _head_now(self, pull: Pull) -> str | None:
         reply = await self._calls.get("diff", path(pull.ref))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from typing import Any
 
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
@@ -13,7 +14,7 @@ _HEAD_IN_ADDRESS = re.compile(r"[?&]ref=([0-9a-f]{7,64})\b")
 def whole(text: bytes) -> bool:
     """Every hunk has as many lines as it promises: an answer that broke off inside one has not."""
     old = new = 0
-    for line in text.removesuffix(b"\n").split(b"\n") if text else ():
+    for line in map(_bare, BytesIO(text)):
         if old > 0 or new > 0:
             # An empty line is a blank context line whose one blank was lost on the way.
             mark = line[:1] or b" "
@@ -46,6 +47,10 @@ def heads(files: Sequence[Mapping[str, Any]]) -> set[str]:
     """The commits that the entries are of, by the addresses of their contents."""
     found = (_HEAD_IN_ADDRESS.search(str(told.get("contents_url", ""))) for told in files)
     return {match[1] for match in found if match}
+
+
+def _bare(line: bytes) -> bytes:
+    return line.removesuffix(b"\n")
 
 
 def _file(told: Mapping[str, Any]) -> tuple[str, bool]:

@@ -82,6 +82,7 @@ class GitHub:
         found = await (self._rows.ask(asked) if self._has_token() else self._singly.ask(asked, kept))
         answers = {ref: believe(known.get(ref), found.get(ref) or self._impossible(ref)) for ref in wanted}
         await self._tell_of_moves(answers)
+        self._tell_of_token()
         return answers
 
     async def recent(self, repo: str, mark: str | None, *, most: int) -> Recent | None:
@@ -107,14 +108,17 @@ class GitHub:
     @property
     def token_problem(self) -> str:
         """What is wrong with the token that was declared, or ""."""
-        return self._token.problem
+        return "the token was refused: renew it" if self._calls.token_refused else self._token.problem
 
     def _has_token(self) -> bool:
         there = self._calls.has_token()
-        if self._token.problem and self._token.problem != self._told_of_token:
-            self._told_of_token = self._token.problem
-            self._tell(self._token.problem)
+        self._tell_of_token()
         return there
+
+    def _tell_of_token(self) -> None:
+        if (problem := self.token_problem) and problem != self._told_of_token:
+            self._told_of_token = problem
+            self._tell(problem)
 
     def _impossible(self, ref: Ref) -> Unanswered:
         return Unanswered(ref, WhyUnknown.NOT_FOUND, self._clock.wall(), "no repository can have that name")

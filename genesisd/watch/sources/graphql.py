@@ -82,10 +82,10 @@ class Rows:
         try:
             body = reply.json()
         except ValueError:
-            return Failure(WhyUnknown.OUTAGE, "the answer broke off", reply.status, heavy=True)
+            return self._calls.broke("the answer broke off", reply.status)
         read = queries.read(asked, body, self._clock.wall() - reply.age)
         if read.trouble:
-            return Failure(WhyUnknown.OUTAGE, read.trouble, reply.status, heavy=True)
+            return self._calls.broke(read.trouble, reply.status)
         return read
 
     def _none(self, part: Sequence[Ref], why: WhyUnknown, text: str) -> Found:

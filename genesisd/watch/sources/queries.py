@@ -72,11 +72,11 @@ def batch(refs: Sequence[Ref], nonce: str) -> Batch:
     return Batch(f"query {{ {nonce}: {_RATE} {' '.join(parts)} }} {fragments}", nonce, at)
 
 
-def newest(repo: str, first: int, after: str | None, nonce: str) -> str:
-    """The pull requests of ``repo`` that changed last, with their files; on from the cursor ``after``."""
+def newest(repo: str, first: int, after: str | None, nonce: str, *, files: bool = True) -> str:
+    """The pull requests of ``repo`` that changed last, with their ``files``; on from the cursor ``after``."""
     place = f", after: {json.dumps(after)}" if after else ""
     asked = f"pullRequests(first: {first}{place}, orderBy: {{field: UPDATED_AT, direction: DESC}})"
-    edges = f"pageInfo {{ hasNextPage }} edges {{ cursor node {{ __typename {_PULL} {_FILES} }} }}"
+    edges = f"pageInfo {{ hasNextPage }} edges {{ cursor node {{ __typename {_PULL} {_FILES if files else ''} }} }}"
     return f"query {{ {nonce}: {_RATE} r0: {_repository(repo)} {{ nameWithOwner {asked} {{ {edges} }} }} }}"
 
 
@@ -116,8 +116,13 @@ class Page:
 
 
 def read_page(repo: str, nonce: str, body: Any, at: float) -> Page | str:
-    """A page, or why it is none. A pull request that cannot be understood spoils it: nothing may be passed over."""
+    """A page, or why it is none.
+
+    A pull request that cannot be understood spoils it: nothing may be passed over. Files that could not be told do
+    not: they are unknown.
+    """
     data, errors, trouble = opened(body, nonce)
+    errors = [error for error in errors if "files" not in (error.get("path") or ())]
     if trouble or errors:
         return trouble or " ".join(str(errors[0].get("message", "")).split())[:200]
     try:

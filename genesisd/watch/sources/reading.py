@@ -14,7 +14,7 @@ from genesisd.watch.model import Pull, State
 from genesisd.watch.refs import Ref
 
 _OID = re.compile(r"[0-9a-f]{7,64}")
-_REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/(?!\.{1,2}$)[A-Za-z0-9._-]+")
+_REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}$)[A-Za-z0-9._-]+")
 MOST_FILES = 100
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from genesisd.clock import Clock
-from genesisd.watch.model import Pull, WhyUnknown
+from genesisd.watch.model import Pull
 from genesisd.watch.ports import Facts, Recent
 from genesisd.watch.refs import Ref
 from genesisd.watch.sources import batches, etags, queries
@@ -26,7 +26,8 @@ SLACK = 20
 """Entries that may have been deleted since."""
 
 
-_BROKEN = Failure(WhyUnknown.OUTAGE, "the answer broke off", heavy=True)
+_NO_CURSOR = "valid cursor"
+"""Words of upstream's about a place in the list that it does not know."""
 
 
 @dataclass(slots=True)
@@ -109,38 +110,38 @@ class Changes:
         kept = (await self._facts.recall(NOTE, ("recent",))).get("recent")
         size = batches.recalled(kept, self._clock.wall(), START)
         after: str | None = None
+        files = True
         while purse.take():
             if walk.can_jump:
                 after = walk.jump()
-            page = await self._query(repo, size.now, after)
-            if isinstance(page, Failure):
-                if not page.heavy or size.now == 1:
-                    yield None
-                    return
-                size = size.shrunk(size.now // 2, self._clock.wall())
-                await self._facts.note(NOTE, {"recent": size.note()})
-                continue
-            if page is None:
+            page = await self._query(repo, size.now, after, files=files)
+            if isinstance(page, Page):
+                yield page
+                after, files = (page.items[-1][0] if page.items else after), True
+            elif _NO_CURSOR in page.text:
                 walk.lose_cursor()
-                yield None
-                return
-            yield page
-            if page.items:
-                after = page.items[-1][0]
+                break
+            elif not page.heavy or not files:
+                break
+            else:
+                # One whose files are too much must not hold up all that changed before it.
+                files = size.now > 1
+                size = size.shrunk(size.now // 2, self._clock.wall())
+            if size.note() != kept:
+                kept = size.note()
+                await self._facts.note(NOTE, {"recent": kept})
         yield None
 
-    async def _query(self, repo: str, size: int, after: str | None) -> Page | Failure | None:
+    async def _query(self, repo: str, size: int, after: str | None, *, files: bool) -> Page | Failure:
         name = nonce()
-        reply = await self._calls.query("recent", queries.newest(repo, size, after, name))
+        reply = await self._calls.query("recent", queries.newest(repo, size, after, name, files=files))
         if isinstance(reply, Failure):
             return reply
         try:
             page = queries.read_page(repo, name, reply.json(), self._clock.wall() - reply.age)
         except ValueError:
-            return replace(_BROKEN, status=reply.status)
-        if isinstance(page, Page):
-            return page
-        return None if after else replace(_BROKEN, text=page)
+            page = "the answer broke off"
+        return page if isinstance(page, Page) else self._calls.broke(page, reply.status)
 
     async def _listed(
         self, repo: str, listed: list[Any], walk: Walk, purse: _Purse

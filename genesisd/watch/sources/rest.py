@@ -11,7 +11,7 @@ from genesisd.watch.model import Answer, Pull, Unanswered, WhyUnknown
 from genesisd.watch.ports import Facts
 from genesisd.watch.refs import Ref
 from genesisd.watch.sources import etags
-from genesisd.watch.sources.calls import Calls, Failure, Reply
+from genesisd.watch.sources.calls import Calls, Failure
 from genesisd.watch.sources.reading import Unreadable, rest_issue, rest_pull
 
 _Reader = Callable[[Ref, Any, float], Pull]
@@ -47,26 +47,19 @@ class Singly:
                 if reply.why is WhyUnknown.NOT_FOUND and kind == kinds[0]:
                     continue
                 return self._unknown(ref, reply.why, reply.text)
+            if reply.unchanged and kept is not None:
+                return replace(kept, checked_at=self._clock.wall() - reply.age)
             try:
-                pull = self._read(ref, kind, reply, kept)
+                pull = _READERS[kind](ref, reply.json(), self._clock.wall() - reply.age)
             except Unreadable as error:
                 text = str(error)
                 continue
-            if not reply.unchanged:
-                learnt[place] = etags.note(reply.headers.get("etag"), pull)
+            except ValueError:
+                broken = self._calls.broke("the answer broke off", reply.status)
+                return self._unknown(ref, broken.why, broken.text)
+            learnt[place] = etags.note(reply.headers.get("etag"), pull)
             return pull
-        return self._unknown(ref, WhyUnknown.OUTAGE, text or "neither a pull request nor an issue was told")
-
-    def _read(self, ref: Ref, kind: str, reply: Reply, kept: Pull | None) -> Pull:
-        at = self._clock.wall() - reply.age
-        if reply.unchanged:
-            if kept is None:
-                raise Unreadable("told that nothing changed, but nothing is kept")
-            return replace(kept, checked_at=at)
-        try:
-            return _READERS[kind](ref, reply.json(), at)
-        except ValueError:
-            raise Unreadable("the answer broke off") from None
+        return self._unknown(ref, WhyUnknown.OUTAGE, text)
 
     def _unknown(self, ref: Ref, why: WhyUnknown, text: str) -> Unanswered:
         return Unanswered(ref, why, self._clock.wall(), text)

@@ -57,7 +57,10 @@ class Faults:
         replay: every answer is the first that was ever given to that question or, for queries, to any.
         down: connections are closed without an answer.
         after: so many requests are answered, and then none.
+        no_files: files of this one cannot be told, which an error says.
+        heavy_files: 502 for every page with the files of this one.
         poison: 502 for every query that asks about this one.
+        page: everything is answered by this page, with a good status.
         moved: everything is said to be there now.
         compare: commits can be compared with; else 404.
     """
@@ -70,6 +73,9 @@ class Faults:
     replay: bool = False
     down: bool = False
     after: int | None = None
+    no_files: Ref | None = None
+    heavy_files: Ref | None = None
     poison: Ref | None = None
+    page: str = ""
     moved: str = ""
     compare: bool = True

@@ -28,6 +28,10 @@ class UndefinedError(Exception):
     """A field that the double does not have; upstream answers such a query with errors and no data."""
 
 
+class TooHeavyError(Exception):
+    """Upstream gives such a query up, and answers 502."""
+
+
 def parsed(text: str) -> DocumentNode | None:
     try:
         return parse(text, no_location=True)
@@ -93,7 +97,10 @@ class _Asking:
         def newest(args: Mapping[str, Any], _: tuple[str, ...]) -> dict[str, Any]:
             assert args["orderBy"] == {"field": "UPDATED_AT", "direction": "DESC"}
             assert 1 <= args["first"] <= 100
-            return _connection(self.world.newest(name), args["first"], args.get("after"))
+            try:
+                return _connection(self.world.newest(name), args["first"], args.get("after"))
+            except ValueError:
+                raise UndefinedError(f"`{args['after']}` does not appear to be a valid cursor.") from None
 
         return {
             "__typename": "Repository",
@@ -120,11 +127,22 @@ class _Asking:
             raise UndefinedError(f"Field '{name}' doesn't exist on type '{value.get('__typename', 'Query')}'")
         args = {one.name.value: value_from_ast_untyped(one.value) for one in asked.arguments or ()}
         told = value[name](args, path) if callable(value[name]) else value[name]
+        if name == "files" and (bad := self._bad_files(value["number"], path)):
+            return bad.pop()
         if asked.selection_set is None or told is None:
             return told
         if isinstance(told, list):
             return [self.select(asked.selection_set, each, "", path) for each in told]
         return self.select(asked.selection_set, told, "", path)
+
+    def _bad_files(self, number: int, path: tuple[str, ...]) -> list[None]:
+        """A null in a list, where the files cannot be told; empty where they can."""
+        if self.faults.heavy_files is not None and self.faults.heavy_files.number == number:
+            raise TooHeavyError
+        if self.faults.no_files is None or self.faults.no_files.number != number:
+            return []
+        self.errors.append({"type": "SERVICE_UNAVAILABLE", "path": list(path), "message": "Timeout on files"})
+        return [None]
 
 
 def node(fact: Fact) -> dict[str, Any]:

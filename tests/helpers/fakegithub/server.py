@@ -146,6 +146,8 @@ class FakeGitHub:
             return fault.status, {}, fault.text.encode()
         if isinstance(fault, Refuse):
             return self._refusal(fault)
+        if self.faults.page:
+            return 200, {"Content-Type": "text/html"}, self.faults.page.encode()
         if not request.headers.get("User-Agent", "").startswith("genesisd/"):
             return 403, {}, b"Request forbidden by administrative rules."
         if self.faults.moved:
@@ -153,7 +155,7 @@ class FakeGitHub:
         said = request.headers.get("Authorization")
         if said is not None and said != f"Bearer {self.token}":
             return 401, {}, _json({"message": "Bad credentials", "status": "401"})
-        if request.method == "POST":
+        if request.path in {"/graphql", "/api/graphql"}:
             return self._queried(document, aliases, said)
         return self._listed(request, said)
 
@@ -181,7 +183,10 @@ class FakeGitHub:
             "resetAt": graph.moment(rate.resets),
         }
         world = self.faults.stale or self.world
-        return 200, headers | {"Content-Type": rest.JSON}, _json(graph.answer(document, world, self.faults, told))
+        try:
+            return 200, headers, _json(graph.answer(document, world, self.faults, told))
+        except graph.TooHeavyError:
+            return 502, {}, b"<html>Bad Gateway</html>"
 
     @staticmethod
     def _text(document: Any) -> str:
@@ -195,7 +200,7 @@ class FakeGitHub:
         diff = request.headers.get("Accept") == "application/vnd.github.diff"
         world = self.faults.stale or self.world
         told = rest.answer(
-            world, self.url, request.path, dict(request.query), diff=diff, compare=self.faults.compare
+            world, self.url, request.path.removeprefix("/api/v3"), dict(request.query), diff=diff, compare=self.faults.compare
         )  # fmt: skip
         text = isinstance(told.body, str)
         body = told.body.encode() if text else _json(told.body)

@@ -156,7 +156,7 @@ def test_names_that_can_be(repo):
 
 
 @pytest.mark.parametrize(
-    "repo", ["a", "a/", "/b", "a/..", "a/.", "../b", "a/b/c", "a b/c", "a_b/c", "a/b?x", "a/b\n", ""]
+    "repo", ["a", "a/", "/b", "a/..", "a/.", "../b", "a/b/c", "a b/c", "_a/b", "a/b?x", "a/b\n", ""]
 )
 def test_names_that_cannot_be(repo):
     """Anything that would make another address of it."""
