@@ -98,7 +98,7 @@ def look(text: Text, hunk: Hunk, brought: frozenset[str] = NOTHING, *, by_words:
 
 def _whole(text: Text, hunk: Hunk, steps: Sequence[Step], brought: frozenset[str]) -> tuple[Seen, ...] | None:
     old, new = bare(hunk.old), bare(hunk.new)
-    at_old, at_new = _apart(text.find(old), len(old), text.find(new), len(new))
+    at_old, at_new = _apart(old, text.find(old), new, text.find(new))
     over_old, over_new = Heading(hunk.heading), Heading(hunk.heading, brought)
     here_old, here_new = _fitting(text, at_old, over_old), _fitting(text, at_new, over_new)
     if bool(here_old) == bool(here_new):
@@ -142,6 +142,8 @@ def _narrowing(text: Text, step: Step, *, exact: bool) -> Seen:
     for width in _WIDTHS:
         above, below = step.above[max(0, len(step.above) - width) :], step.below[:width]
         old, new = (*above, *step.old, *below), (*above, *step.new, *below)
+        if _alike(old, new):
+            return Seen(Side.NEITHER, minor=step.minor, twin=True)
         # A side without lines of its own is known by its neighbours alone: both must tell something.
         framed = telling(above) > 0 and telling(below) > 0
         at_old, at_new = _sought(
@@ -163,9 +165,9 @@ def _narrowing(text: Text, step: Step, *, exact: bool) -> Seen:
 def _sought(text: Text, old: Sequence[str], new: Sequence[str], *, exact: bool) -> tuple[tuple[int, ...], ...]:
     """Lines at which each side is found."""
     if exact:
-        return _apart(text.find(old), len(old), text.find(new), len(new))
+        return _apart(old, text.find(old), new, text.find(new))
     before, after = words(old), words(new)
-    found = _apart(text.find_words(before), len(before), text.find_words(after), len(after))
+    found = _apart(before, text.find_words(before), after, text.find_words(after))
     return tuple(tuple(map(text.line_of, places)) for places in found)
 
 
@@ -181,12 +183,26 @@ def _landed(text: Text, step: Step) -> bool:
 
 
 def _apart(
-    old: tuple[int, ...], old_length: int, new: tuple[int, ...], new_length: int
+    old: Sequence[str], at_old: tuple[int, ...], new: Sequence[str], at_new: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Without places of the shorter side that are part of the longer one: at the end of a file one begins the other."""
-    if old_length < new_length:
-        return tuple(at for at in old if not _within(at, old_length, new, new_length)), new
-    return old, tuple(at for at in new if not _within(at, new_length, old, old_length))
+    if _alike(old, new):
+        return (), ()
+    if len(old) < len(new):
+        return tuple(at for at in at_old if not _within(at, len(old), at_new, len(new))), at_new
+    return at_old, tuple(at for at in at_new if not _within(at, len(new), at_old, len(old)))
+
+
+def _alike(old: Sequence[str], new: Sequence[str]) -> bool:
+    """Whether one side has the other twice: where a line was put among its likes, nothing can be told."""
+    return _times(old, new) > 1 or _times(new, old) > 1
+
+
+def _times(shorter: Sequence[str], longer: Sequence[str]) -> int:
+    if not shorter:
+        return 0
+    size = len(shorter)
+    return sum(longer[at : at + size] == shorter for at in range(len(longer) - size + 1))
 
 
 def _within(at: int, length: int, longer: Sequence[int], its_length: int) -> bool:
