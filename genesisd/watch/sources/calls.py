@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
@@ -18,6 +16,7 @@ from genesisd.clock import Clock
 from genesisd.watch.model import Asked, Budget, WhyUnknown
 from genesisd.watch.sources import limits
 from genesisd.watch.sources.gate import Gate
+from genesisd.watch.sources.replies import Failure, Reply, failure, limited, said_in
 from genesisd.watch.sources.token import Token
 from genesisd.watch.spec import WatchSpec
 
@@ -34,40 +33,6 @@ DOWN_AFTER = 6
 DOWN_FOR = 300.0
 PAUSE = 1.0
 """Seconds of rest after a request that got no answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer of 200 or 304 (``body`` empty). ``headers`` have names in small letters."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes = b""
-
-    @property
-    def unchanged(self) -> bool:
-        """What the ETag stood for is still so."""
-        return self.status == 304
-
-    @property
-    def age(self) -> float:
-        """Seconds that a cache on the way says it has had it."""
-        told = self.headers.get("age", "")
-        return float(told) if told.isdecimal() and len(told) < 10 else 0.0
-
-    def json(self) -> Any:
-        """The body as JSON; raises ValueError."""
-        return json.loads(self.body)
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """No answer. ``heavy``: a smaller question might get one. ``status`` is 0 where there was none."""
-
-    why: WhyUnknown
-    text: str
-    status: int = 0
-    heavy: bool = False
 
 
 class Calls:
@@ -187,7 +152,7 @@ class Calls:
             return Failure(WhyUnknown.NOT_ASKED, f"the {self._most} requests of this sweep are spent")
         token = self._token.value()
         if self.token_refused:
-            return _failure(401, "")  # going on with it would shut out this address
+            return failure(401, "")  # going on with it would shut out this address
         async with self._gate.turn(self._patience) as until:
             if until is not None:
                 return Failure(WhyUnknown.LIMITED, f"upstream wants to be left alone until {_moment(until)}")
@@ -236,8 +201,8 @@ class Calls:
     def _read(self, reply: Reply) -> Reply | Failure | _Moved | _Refused:
         if (budget := limits.budget(reply.headers)) is not None:
             self._budgets[reply.headers.get("x-ratelimit-resource", "")] = budget
-        said = _said(reply.body)
-        status = 429 if reply.status == 200 and _limited(reply) else reply.status
+        said = said_in(reply.body)
+        status = 429 if reply.status == 200 and limited(reply) else reply.status
         if (refusal := self._gate.told(status, reply.headers, said)) is not None:
             return _Refused(refusal, said, status)
         if reply.status >= 500:
@@ -248,7 +213,7 @@ class Calls:
             return _Moved(to, reply.status)
         if reply.status == 304:
             self._unchanged += 1
-        return reply if reply.status in {200, 304} else _failure(reply.status, said)
+        return reply if reply.status in {200, 304} else failure(reply.status, said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,42 +227,6 @@ class _Refused:
     refusal: limits.Refusal
     said: str
     status: int
-
-
-_LIMIT = re.compile(rb"rate.?limit", re.IGNORECASE)
-_MEANING = {
-    401: (WhyUnknown.BARRED, "the token was refused: renew it"),
-    404: (WhyUnknown.NOT_FOUND, "not there, or not for us to see"),
-    410: (WhyUnknown.GONE, "gone"),
-    451: (WhyUnknown.BARRED, "withheld for legal reasons"),
-}
-
-
-def _failure(status: int, said: str) -> Failure:
-    why, text = _MEANING.get(status, (WhyUnknown.OUTAGE, f"answered {status}"))
-    return Failure(why, f"{text}: {said}" if said and status not in _MEANING else text, status)
-
-
-def _limited(reply: Reply) -> bool:
-    """GraphQL tells of either limit with a good status and no data."""
-    if len(reply.body) > 8192 or not _LIMIT.search(reply.body):
-        return False
-    try:
-        told = reply.json()
-        return bool(told.get("errors")) and not told.get("data")
-    except (ValueError, AttributeError):
-        return False
-
-
-def _said(body: bytes) -> str:
-    """The message of a short answer, on one line."""
-    if len(body) > 4096:
-        return ""
-    try:
-        text = str(json.loads(body).get("message", ""))
-    except (ValueError, AttributeError):
-        text = body.decode(errors="replace")
-    return " ".join(text.split())[:200]
 
 
 async def _body(answer: aiohttp.ClientResponse) -> bytes | None:

@@ -10,8 +10,9 @@ from genesisd.watch.model import Pull, State
 from genesisd.watch.ports import Diff
 from genesisd.watch.sources import difftext
 from genesisd.watch.sources.cache import DiffCache
-from genesisd.watch.sources.calls import DIFF, Calls, Failure
+from genesisd.watch.sources.calls import DIFF, Calls
 from genesisd.watch.sources.reading import possible
+from genesisd.watch.sources.replies import Failure
 from genesisd.watch.sources.rest import path
 
 TOO_LARGE = frozenset({406, 422})

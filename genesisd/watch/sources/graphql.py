@@ -10,8 +10,9 @@ from genesisd.watch.model import Answer, Unanswered, WhyUnknown
 from genesisd.watch.ports import Facts
 from genesisd.watch.refs import Ref
 from genesisd.watch.sources import batches, queries
-from genesisd.watch.sources.calls import Calls, Failure
+from genesisd.watch.sources.calls import Calls
 from genesisd.watch.sources.queries import Read
+from genesisd.watch.sources.replies import Failure
 
 NOTE = "batch"
 """Kind of the notes that remember sizes, by what is asked."""

@@ -12,11 +12,12 @@ from genesisd.watch.model import Pull
 from genesisd.watch.ports import Facts, Recent
 from genesisd.watch.refs import Ref
 from genesisd.watch.sources import batches, etags, queries
-from genesisd.watch.sources.calls import Calls, Failure
+from genesisd.watch.sources.calls import Calls
 from genesisd.watch.sources.graphql import NOTE, nonce
 from genesisd.watch.sources.mark import Mark, Step, Walk, parsed, written
 from genesisd.watch.sources.queries import Page
 from genesisd.watch.sources.reading import MOST_FILES, Unreadable, rest_pull
+from genesisd.watch.sources.replies import Failure
 
 START = 50
 """Pull requests a page of GraphQL's, each with up to a hundred files."""

@@ -11,8 +11,9 @@ from genesisd.watch.model import Answer, Pull, Unanswered, WhyUnknown
 from genesisd.watch.ports import Facts
 from genesisd.watch.refs import Ref
 from genesisd.watch.sources import etags
-from genesisd.watch.sources.calls import Calls, Failure
+from genesisd.watch.sources.calls import Calls
 from genesisd.watch.sources.reading import Unreadable, rest_issue, rest_pull
+from genesisd.watch.sources.replies import Failure
 
 _Reader = Callable[[Ref, Any, float], Pull]
 _READERS: dict[str, _Reader] = {"pulls": rest_pull, "issues": rest_issue}
