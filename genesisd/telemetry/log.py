@@ -16,7 +16,7 @@ from genesisd.telemetry.outlet import Outlet
 
 Format = Literal["auto", "json", "human"]
 _PRIORITY = {"debug": 7, "info": 6, "warning": 4, "error": 3, "critical": 2}
-_QUIET = ("aiohttp.access", "asyncio")
+_QUIET = ("aiohttp.access", "apscheduler", "asyncio")
 """Loggers whose info says nothing to an operator."""
 
 

@@ -28,6 +28,8 @@ LOOK_SECONDS = 60.0
 _JUMP = 2.0
 """Seconds between what the clock on the wall and the monotonic one say has passed: more is a clock that was set."""
 _RETRY, _LONGEST_RETRY = 300.0, 3600.0
+LONGEST = 4 * 3600.0
+"""Seconds after which a sweep is given up: one that hangs must not be the last."""
 
 Sweep = Callable[[Claim], Awaitable[Swept]]
 
@@ -174,10 +176,14 @@ class Schedule:
 
     async def _made(self, claims: tuple[Claim, ...]) -> Swept:
         sweep = asyncio.ensure_future(self._sweep(claims[0]))
+        loop = asyncio.get_running_loop()
+        end = loop.time() + LONGEST
         try:
-            while not (await asyncio.wait({sweep}, timeout=LEASE / 3))[0]:
+            while not (await asyncio.wait({sweep}, timeout=min(LEASE / 3, LONGEST)))[0]:
                 if not await self._claims.hold(claims):
                     return Swept(FAILED, {"text": "another daemon took it over"})
+                if loop.time() >= end:
+                    return Swept(FAILED, {"text": f"it took longer than {LONGEST / 3600:g} h"})
             return Swept(FAILED, {"text": "it was cancelled"}) if sweep.cancelled() else sweep.result()
         except Exception as error:  # noqa: BLE001 - whatever goes wrong in a sweep, the next one must come
             text = str(error) or type(error).__name__

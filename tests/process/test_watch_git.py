@@ -232,6 +232,13 @@ async def test_a_merge_commit_that_is_on_no_branch(repo):
     assert (fact.lineage, fact.how) == (Lineage.CHERRY_PICKED, "subject")
 
 
+async def test_the_trial_merge_of_an_open_one_is_not_looked_for(repo):
+    """Upstream makes one for each, on no branch: that it is lacking says nothing."""
+    tip = repo.commit("Another (#1)", **{"engine.py": lines(40, line20="fixed")})
+    [fact] = await ask(repo, unmerged(8, merge_commit=NOWHERE), tip)
+    assert (fact.lineage, fact.how) == (Lineage.ABSENT, "subject")
+
+
 async def test_a_true_merge_and_its_copy(repo):
     """A commit with two parents is compared with its first."""
     repo.branch("release")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from genesisd.versions import commit_of, parse_version, public
 from genesisd.watch.lineage import OID, Copies, History, Question, judge, lands
-from genesisd.watch.model import Lineage, LineageFact, Pin, Pull
+from genesisd.watch.model import Lineage, LineageFact, Pin, Pull, State
 from genesisd.watch.refs import UPSTREAM, Ref
 from genesisd.watch.sources.git_child import Git, GitFailed
 from genesisd.watch.sources.git_history import read_histories, with_commit
@@ -147,7 +147,8 @@ class GitMirror:
 
     def _question(self, pull: Pull, commits: Mapping[str, str]) -> Question:
         home = self._home(pull) or pull.ref
-        if not pull.merge_commit:
+        if pull.state is not State.MERGED or not pull.merge_commit:
+            # The commit that upstream tells of an open one is a trial merge, which no branch ever gets.
             return Question(home.number)
         merge = commits.get(_commit(pull.merge_commit))
         return Question(home.number, merge or pull.merge_commit, lacking=merge is None)

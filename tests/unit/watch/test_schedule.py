@@ -306,6 +306,20 @@ async def test_a_long_sweep_holds_on(ledger, sweeps, monkeypatch):
     assert ledger.counted() == ["2026-10-25"]
 
 
+async def test_a_sweep_that_hangs_is_given_up(ledger, sweeps, monkeypatch):
+    """The next one comes."""
+    monkeypatch.setattr(module, "LONGEST", 0.01)
+    clock = Clock("2026-10-25T02:30:00")
+    sweeps.gate = asyncio.Event()
+    one = schedule(NIGHTLY, ledger, sweeps, clock)
+    await one.look()
+    assert "longer than" in ledger.rows[0].summary["text"]
+    sweeps.gate = None
+    clock.advance(300)
+    await one.look()
+    assert ledger.counted() == ["2026-10-25"]
+
+
 async def test_what_could_not_be_written_is_written_later(ledger, sweeps):
     """The disk was full at the end of a sweep: it is not swept again for that."""
     clock = Clock("2026-10-25T02:30:00")
