@@ -263,6 +263,25 @@ async def test_a_new_token_is_read_at_once(tmp_path):
         assert github.token_problem == ""
 
 
+async def test_who_must_have_a_token_is_asked_once(tmp_path):
+    """An upstream that answers nobody without a token is not asked by the row."""
+    async with asking(synthetic(60), tmp_path, token=False) as around:
+        around.double.faults.next = [Status(401, "") for _ in range(60)]
+        github = around.sweep()
+        answers = await github.pulls(around.refs)
+        assert {answer.why for answer in answers.values()} == {WhyUnknown.BARRED}
+        assert around.double.count() == 1
+        assert around.told == ["upstream wants a token"]
+
+
+async def test_a_wrong_address_is_no_news_of_any_row(tmp_path):
+    """Where there is no interface at all, the rows are unknown for that reason, and not for being absent."""
+    async with asking(synthetic(3), tmp_path) as around:
+        answers = await around.sweep(api=f"{around.double.url}/wrong").pulls(around.refs)
+        assert {answer.why for answer in answers.values()} == {WhyUnknown.OUTAGE}
+        assert "watch.api" in answers[ONE].text
+
+
 async def test_a_token_that_cannot_be_read_is_told_once(tmp_path):
     """Without the declared token it works slower, and people hear of it once a sweep."""
     async with asking(synthetic(3), tmp_path) as around:

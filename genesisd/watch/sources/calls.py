@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import urljoin, urlsplit
@@ -73,7 +72,7 @@ class Calls:
         self._unchanged = 0
         self._unanswered = self._before = 0
         self._down_until = clock.monotonic()
-        self._refused_token: str | None = None
+        self._refused: tuple[str | None] | None = None
         self._budgets: dict[str, Budget] = {}
 
     @property
@@ -93,9 +92,12 @@ class Calls:
         return Asked(requests=dict(self._counts), unchanged=self._unchanged, budget=self.budget)
 
     @property
-    def token_refused(self) -> bool:
-        """The token that there is now was refused."""
-        return self._refused_token is not None and self._token.value() == self._refused_token
+    def refused(self) -> str:
+        """Why nothing more is asked until there is another token, or ""."""
+        token = self._token.value()
+        if self._refused != (token,):
+            return ""
+        return "upstream wants a token" if token is None else "the token was refused: renew it"
 
     def has_token(self) -> bool:
         """Whether one would be sent now."""
@@ -151,8 +153,8 @@ class Calls:
         if self.left == 0:
             return Failure(WhyUnknown.NOT_ASKED, f"the {self._most} requests of this sweep are spent")
         token = self._token.value()
-        if self.token_refused:
-            return failure(401, "")  # going on with it would shut out this address
+        if text := self.refused:
+            return Failure(WhyUnknown.BARRED, text, 401)  # going on would shut out this address
         async with self._gate.turn(self._patience) as until:
             if until is not None:
                 return Failure(WhyUnknown.LIMITED, f"upstream wants to be left alone until {_moment(until)}")
@@ -162,7 +164,8 @@ class Calls:
             if isinstance(found, Failure):
                 return self._nothing(found)
             if found.status == 401:
-                self._refused_token = token
+                self._refused = (token,)
+                return Failure(WhyUnknown.BARRED, self.refused, 401)
             return self._read(found)
 
     async def _send(
@@ -201,7 +204,7 @@ class Calls:
     def _read(self, reply: Reply) -> Reply | Failure | _Moved | _Refused:
         if (budget := limits.budget(reply.headers)) is not None:
             self._budgets[reply.headers.get("x-ratelimit-resource", "")] = budget
-        said = said_in(reply.body)
+        said = said_in(reply.body) if reply.status >= 400 else ""
         status = 429 if reply.status == 200 and limited(reply) else reply.status
         if (refusal := self._gate.told(status, reply.headers, said)) is not None:
             return _Refused(refusal, said, status)

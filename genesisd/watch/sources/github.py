@@ -108,7 +108,7 @@ class GitHub:
     @property
     def token_problem(self) -> str:
         """What is wrong with the token that was declared, or ""."""
-        return "the token was refused: renew it" if self._calls.token_refused else self._token.problem
+        return self._calls.refused or self._token.problem
 
     def _has_token(self) -> bool:
         there = self._calls.has_token()

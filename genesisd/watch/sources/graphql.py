@@ -17,6 +17,7 @@ from genesisd.watch.sources.replies import Failure
 NOTE = "batch"
 """Kind of the notes that remember sizes, by what is asked."""
 Found = dict[Ref, Answer]
+_NOWHERE = Failure(WhyUnknown.OUTAGE, "there is no GraphQL at this address: is watch.api right?", 404)
 
 
 class Rows:
@@ -79,7 +80,7 @@ class Rows:
         asked = queries.batch(part, nonce())
         reply = await self._calls.query("rows", asked.text)
         if isinstance(reply, Failure):
-            return reply
+            return _NOWHERE if reply.why is WhyUnknown.NOT_FOUND else reply
         try:
             body = reply.json()
         except ValueError:

@@ -47,7 +47,6 @@ class Failure:
 
 _LIMIT = re.compile(rb"rate.?limit", re.IGNORECASE)
 _MEANING = {
-    401: (WhyUnknown.BARRED, "the token was refused: renew it"),
     404: (WhyUnknown.NOT_FOUND, "not there, or not for us to see"),
     410: (WhyUnknown.GONE, "gone"),
     451: (WhyUnknown.BARRED, "withheld for legal reasons"),
