@@ -113,6 +113,8 @@ def _addition(layout: Layout, section: str, fields: Sequence[tuple[str, Value]])
         key = layout.root.key(SENTINEL)
         at = layout.source.line_start(key.place.line) if key else len(raw)
         return [Splice(at, at, _lines(raw, [f"{section}:", *row_lines(fields, "")]))]
+    if raw[listing.place.start : listing.place.end].strip(b"[] \t\r\n"):
+        raise by_hand(layout, listing.place, section, "there is a comment between the brackets")
     at = next_line(raw, listing.place.end)
     brackets = Splice(len(raw[: listing.place.start].rstrip(b" ")), listing.place.end, b"")
     return [brackets, Splice(at, at, _lines(raw, row_lines(fields, "")))]

@@ -220,6 +220,13 @@ def test_what_is_left_to_a_person_is_refused(forms):
             change()
 
 
+def test_a_comment_between_brackets_is_not_lost():
+    """An empty list that holds somebody's words is not replaced by rows."""
+    with pytest.raises(ConfigError, match="a comment between the brackets"):
+        add_row(b"watch: [ # none yet\n  ]\n" + END, "watch", NEW)
+    assert add_row(b"watch: [ ]  # none yet\n" + END, "watch", NEW).startswith(b"watch:  # none yet\n- upstream")
+
+
 def test_what_a_row_needs_is_not_taken_out(forms):
     """No edit leaves a row that could not be read again."""
     row = read(forms, "x").watch[0]
