@@ -9,6 +9,7 @@ import operator
 import re
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from genesisd.versions import parse_range, parse_version
@@ -48,26 +49,21 @@ class Spoken:
     colon: bool = True
 
 
-def _number(key: str, *, dotted: bool = False, unit: bool = False) -> Callable[[str], Test | None]:
-    def read(text: str) -> Test | None:
-        found = _COMPARED.fullmatch(text)
-        if (
-            found is None
-            or (found["unit"] is not None and not unit)
-            or ("." in found["number"] and not (dotted or unit))
-        ):
-            return None
-        # A compute capability is written 8.9 or 89.
-        wanted = float(found["number"].replace(".", "") if dotted else found["number"])
-        compare = _OPERATORS[found["op"]]
+def _number(key: str, text: str, *, dotted: bool = False, unit: bool = False) -> Test | None:
+    found = _COMPARED.fullmatch(text)
+    if found is None or (found["unit"] is not None and not unit) or ("." in found["number"] and not (dotted or unit)):
+        return None
+    # A compute capability is written 8.9 or 89; a lone digit would be far below every card.
+    wanted = float(found["number"].replace(".", "") if dotted else found["number"])
+    if dotted and wanted < 10:
+        return None
+    compare = _OPERATORS[found["op"]]
 
-        def test(worker: Mapping[str, object]) -> Found:
-            value = worker.get(key)
-            return compare(value, wanted) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    def test(worker: Mapping[str, object]) -> Found:
+        value = worker.get(key)
+        return compare(value, wanted) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
-        return test
-
-    return read
+    return test
 
 
 def _model(text: str) -> Test | None:
@@ -160,21 +156,22 @@ def _pin(text: str) -> Test | None:
     return test
 
 
-def _fact(key: str) -> Callable[[str], Test | None]:
-    def read(text: str) -> Test | None:
-        if not _WORD.fullmatch(text):
+def _fact(key: str, text: str) -> Test | None:
+    if not _WORD.fullmatch(text):
+        return None
+
+    def test(worker: Mapping[str, object]) -> Found:
+        if key not in worker:
             return None
+        value = worker[key]
+        shown = "none" if value is None else str(value)
+        return shown.casefold() == text.casefold()
 
-        def test(worker: Mapping[str, object]) -> Found:
-            if key not in worker:
-                return None
-            value = worker[key]
-            shown = "none" if value is None else str(value)
-            return shown.casefold() == text.casefold()
+    return test
 
-        return test
 
-    return read
+def _switch(key: str, text: str) -> Test | None:
+    return _fact(key, text) if text in {"true", "false"} else None
 
 
 _FACTS = {
@@ -189,10 +186,6 @@ _FACTS = {
 _SWITCHES = ("is_hybrid", "is_turboquant")
 
 
-def _switch(key: str) -> Callable[[str], Test | None]:
-    return lambda text: _fact(key)(text) if text in {"true", "false"} else None
-
-
 SUBJECTS: Mapping[str, Spoken] = {
     "model": Spoken("a colon and a name, such as 'model: gemma-4' or 'model: Qwen3.6-*-FP8'", _model),
     "flag": Spoken(
@@ -200,12 +193,24 @@ SUBJECTS: Mapping[str, Spoken] = {
     ),
     "patch": Spoken("a colon, an id, and active or inactive, such as 'patch: P67 active'", _patch),
     "pin": Spoken("a colon and a range of versions, such as 'pin: >=0.24.0'", _pin),
-    "gpu.sm": Spoken("a comparison with a capability, such as 'gpu.sm >= 89'", _number("sm", dotted=True), colon=False),
-    "gpu.count": Spoken("a comparison with a number, such as 'gpu.count >= 2'", _number("n_gpus"), colon=False),
-    "gpu.memory": Spoken(
-        "a comparison with a size, such as 'gpu.memory >= 40 GiB'", _number("gpu_memory", unit=True), colon=False
+    "gpu.sm": Spoken(
+        "a comparison with a capability, such as 'gpu.sm >= 89'", partial(_number, "sm", dotted=True), colon=False
     ),
-    **{name: Spoken(f"a colon and a value, such as '{name}: {like}'", _fact(name)) for name, like in _FACTS.items()},
-    **{name: Spoken(f"a colon, and true or false, such as '{name}: true'", _switch(name)) for name in _SWITCHES},
+    "gpu.count": Spoken(
+        "a comparison with a number, such as 'gpu.count >= 2'", partial(_number, "n_gpus"), colon=False
+    ),
+    "gpu.memory": Spoken(
+        "a comparison with a size, such as 'gpu.memory >= 40 GiB'",
+        partial(_number, "gpu_memory", unit=True),
+        colon=False,
+    ),
+    **{
+        name: Spoken(f"a colon and a value, such as '{name}: {like}'", partial(_fact, name))
+        for name, like in _FACTS.items()
+    },
+    **{
+        name: Spoken(f"a colon, and true or false, such as '{name}: true'", partial(_switch, name))
+        for name in _SWITCHES
+    },
 }
 """Every word, by its name."""

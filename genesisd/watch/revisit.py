@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from genesisd.watch.predicates import SUBJECTS, Found, Test
 
@@ -60,7 +59,6 @@ class Predicate:
         return None if None in found else True
 
 
-@lru_cache(maxsize=512)
 def parse(text: str) -> Predicate:
     """The predicate in ``text``. Raises PredicateError, which says where and what was expected."""
     terms: list[Term] = []

@@ -718,3 +718,86 @@ def test_a_twin_lends_its_severity():
     """What the watch row says of a pull request counts for its sweep row too, as written."""
     made = only(case(RETIRING, known(), pin(PRESENT), patches=(OURS,), severity=Severity.P0), K.RETIRE_CANDIDATE)
     assert (made.severity, made.derived, made.urgency) == ("P0", False, Urgency.SOON)
+
+
+@pytest.mark.parametrize(
+    ("facts", "keys"),
+    [
+        (case(watch_row(), known(State.OPEN)), ["note|watch:vllm#1001"]),
+        (case(watch_row(), known(None)), ["unknown|vllm#1001"]),
+        (case(watch_row(Action.COOKBOOK), known(State.OPEN)), ["cookbook|watch:vllm#1001"]),
+        (case(sweep_row(), known(), pin(ABSENT)), ["review|vllm#1001|merged"]),
+        (case(sweep_row(), known(), pin(CHANGED)), ["review|vllm#1001|merged"]),
+        (case(sweep_row(), known(), pin(PRESENT)), ["review|vllm#1001|in a pin"]),
+        (case(sweep_row(), known(State.CLOSED), pin(PRESENT)), ["review|vllm#1001|in a pin"]),
+        (case(sweep_row(), known(State.CLOSED, is_issue=True)), ["review|vllm#1001|closed"]),
+        (
+            case(sweep_row(), known(State.OPEN), proposed=(RIVAL, OTHER)),
+            ["review|vllm#1001|rivals|vllm#1003, vllm#1004"],
+        ),
+        (
+            case(watch_row(Action.AB_TEST), known(), pin(PRESENT), patches=(patch("P1"), patch("P2"))),
+            ["trial|vllm#1001|P1,P2"],
+        ),
+        (case(sweep_row(), known(State.CLOSED)), ["trigger-can-never-fire|vllm#1001|"]),
+        (case(PLANNED, known(), pin(ABSENT)), ["backport-wanted|vllm#1001|"]),
+        (case(PLANNED, known(), pin(PRESENT)), ["backport-no-longer-needed|vllm#1001|"]),
+    ],
+)
+def test_keys_stay_what_they_are(facts, keys):
+    """They are kept for years, and an answer holds for its key: another spelling would ask everything again."""
+    assert [made.key for made in triage(facts)] == keys
+
+
+def test_planned_work_that_is_named_and_not_built_is_still_planned():
+    """The register ties the id to this pull request, and nobody built it: it is not a patch to be reviewed."""
+    row = replace(PLANNED, trigger=Trigger.REVIEW)
+    unbuilt = patch("P9", REF, implemented=False, active=False)
+    assert kinds(case(row, known(), pin(PRESENT), patches=(unbuilt,))) == [K.BACKPORT_NOT_NEEDED]
+
+
+def test_reasons_are_whole_sentences():
+    """Each half says its part, and nothing stands where there is nothing to say."""
+    hit = collision(text="")
+    found = only(
+        case(sweep_row(), known(State.OPEN), pin(ABSENT, collisions=(hit,)), register={"P1": patch()}), K.REANCHOR
+    )
+    assert found.reason == "vllm#1001 breaks a required anchor of P1: re-anchor it before its merge"
+    assert found.evidence[0] == f"P1 e1 in vllm/a.py of {CURRENT}: inside the anchor, found 1 times before and 0 after"
+    merged = only(case(sweep_row(), known(), pin(ABSENT, collisions=(hit,)), register={"P1": patch()}), K.REANCHOR)
+    assert merged.reason.endswith("re-anchor it before the next pin that has it")
+    old = Known(REF, pull(checked_at=NOW - MAX_AGE - 1))
+    assert only(case(watch_row(), old), K.STALE).reason.endswith("too long ago to rely on")
+    waiting = only(case(RETIRING, known(), pin(ABSENT), patches=(OURS,)), K.NOTE)
+    assert waiting.reason == f"vllm#1001 is merged, and not in {CURRENT} (current): P1 stays until it has it"
+    holds = only(case(ANCHORED, known(), pin(PRESENT), patches=(patch(),), anchors=(anchor(),)), K.REVIEW)
+    assert holds.reason.endswith("the anchors hold; see that the patch still means the same")
+
+
+def test_a_required_anchor_is_graver_than_the_row():
+    """The row is written as P3; a required patch that does not land is P1, derived."""
+    row = watch_row(Action.DRIFT_CHECK, patches=("P1",), severity="P3-perf")
+    facts = {"patches": (patch("P1", required=True),), "anchors": (anchor(lands=False),)}
+    made = only(case(row, known(State.OPEN), pin(ABSENT), **facts), K.REANCHOR)
+    assert (made.severity, made.derived) == ("P1", True)
+    mild = {"patches": (patch("P1"),), "anchors": (anchor(lands=False),)}
+    made = only(case(row, known(State.OPEN), pin(ABSENT), **mild), K.REANCHOR)
+    assert (made.severity, made.derived) == ("P2", True)
+
+
+def test_a_loss_names_our_patches():
+    """Those that are in builds, since they must stay."""
+    ended = patch("P2", active=False, retired=True)
+    made = only(case(RETIRING, known(), pin(ABSENT, lineage=Lineage.ANCESTOR), patches=(OURS, ended)), K.REGRESSION)
+    assert made.patches == ("P1",)
+    assert made.reason.startswith(f"vllm#1001 was merged, and {CURRENT} (current) has lost it: ")
+
+
+def test_what_is_told_twice_has_the_evidence_of_both():
+    """The row's own fix and the row itself ask to retire the same patch: one decision, with all pins and lines."""
+    row = watch_row(Action.RETIRE, patches=("P1",), fix_upstream=REF)
+    facts = {"fix": known(), "fix_pins": (pin(PRESENT, "candidate"),)}
+    made = only(case(row, known(), pin(PRESENT), patches=(OURS,), **facts), K.RETIRE_CANDIDATE)
+    assert set(made.pins) == {CURRENT, CANDIDATE}
+    assert any(line.startswith("the fix vllm#1001") for line in made.evidence)
+    assert len(made.evidence) == len(set(made.evidence))
