@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from genesisd.watch.model import Content, Lineage, PinFacts, Pull, State
 
@@ -40,6 +41,29 @@ def lost(pull: Pull | None, pins: Iterable[PinFacts]) -> tuple[PinFacts, ...]:
     pins = counted(pins)
     had = {slot for pin in having(pins, Content.PRESENT) for slot in pin.slots}
     return tuple(pin for pin in having(pins, Content.ABSENT) if _fell_out(pin, had))
+
+
+def remembered(pull: Pull | None, now: Iterable[PinFacts], before: Iterable[PinFacts]) -> tuple[PinFacts, ...]:
+    """The facts of ``now``, and where nothing could be seen for once, what was seen ``before`` of the same pin.
+
+    Neither a pin's files nor a merged diff change any more, so that the older verdict holds; without it, a night on
+    which the diffs cannot be had would close what is asked of people and ask for something else. What is not merged
+    may have another diff by now, and is unknown.
+    """
+    if pull is None or pull.state is not State.MERGED:
+        return tuple(now)
+    old = {pin.pin: pin for pin in before}
+    return tuple(_recalled(pin, old[pin.pin]) if pin.pin in old else pin for pin in now)
+
+
+def _recalled(now: PinFacts, before: PinFacts) -> PinFacts:
+    unseen = now.content.content is Content.UNKNOWN
+    return replace(
+        now,
+        content=before.content if unseen else now.content,
+        lineage=before.lineage if now.lineage.lineage is Lineage.UNKNOWN else now.lineage,
+        collisions=before.collisions if now.collisions is None and unseen else now.collisions,
+    )
 
 
 def ids(pins: Iterable[PinFacts]) -> tuple[str, ...]:

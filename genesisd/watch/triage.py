@@ -41,7 +41,10 @@ _PRESSING = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grounds:
-    """All that triage of a whole list rests on.
+    """All that triage of a list rests on.
+
+    It holds what is known of every row, also where only some are decided: in a cluster one row's decision rests on
+    the others' facts, and what a partial sweep did not ask is known from before.
 
     Attributes:
         known: what upstream said, by ref.

@@ -1,0 +1,63 @@
+"""What pins have of a pull request, over all pins that count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from genesisd.watch.held import ahead, counted, having, ids, lost, remembered, served
+from genesisd.watch.model import Content, Lineage, State
+from tests.unit.watch.cases import ABSENT, CANDIDATE, CHANGED, CURRENT, PRESENT, UNKNOWN, collision, pin, pull
+
+OLD = (pin(PRESENT, lineage=Lineage.ANCESTOR, collisions=()), pin(ABSENT, "candidate", lineage=Lineage.ABSENT))
+BLIND = (pin(UNKNOWN), pin(UNKNOWN, "candidate"))
+
+
+def test_pins_that_play_a_part_count():
+    """And all of them where none does."""
+    assert counted((pin(), pin(slot="x"))) == (pin(),)
+    assert counted((pin(slot="x"), pin(slot="y"))) == (pin(slot="x"), pin(slot="y"))
+    assert having((pin(PRESENT, "x"), pin(CHANGED)), Content.PRESENT) == ()
+
+
+def test_the_current_pin_serves():
+    """Where nobody says which that is, all that count do."""
+    assert ids(served((pin(), pin(slot="candidate")))) == (CURRENT,)
+    assert ids(served((pin(slot="candidate"), pin(slot="rollback")))) == (CANDIDATE, pin(slot="rollback").pin)
+    assert served(()) == ()
+
+
+def test_what_the_rollback_pin_alone_has_is_behind():
+    """A pin that plays two parts is not."""
+    both = replace(pin(slot="rollback"), slots=("rollback", "candidate"))
+    assert ahead((pin(slot="rollback"), both, pin())) == (both, pin())
+
+
+def test_only_a_merge_can_be_lost():
+    """What was never merged was never promised."""
+    pins = (pin(ABSENT, lineage=Lineage.ANCESTOR),)
+    assert lost(pull(), pins) == pins
+    assert lost(pull(State.CLOSED), pins) == ()
+    assert lost(None, pins) == ()
+
+
+def test_what_could_not_be_seen_is_remembered():
+    """Of a merge, pin by pin: a night without diffs, trees or history changes nothing."""
+    assert remembered(pull(), BLIND, OLD) == OLD
+    assert remembered(pull(), BLIND[:1], OLD) == OLD[:1]
+    assert remembered(pull(), BLIND, OLD[1:]) == (BLIND[0], OLD[1])
+
+
+def test_what_is_seen_goes_before_what_was():
+    """Each fact by itself: a pin may have been looked into while its history was out of reach."""
+    now = (pin(CHANGED), pin(ABSENT, "candidate", lineage=Lineage.REVERTED, collisions=(collision(),)))
+    found = remembered(pull(), now, OLD)
+    assert found == (replace(now[0], lineage=OLD[0].lineage), now[1])
+    assert remembered(pull(), (pin(UNKNOWN, collisions=(collision(),)),), OLD)[0].collisions == (collision(),)
+
+
+@pytest.mark.parametrize("told", [None, pull(State.OPEN), pull(State.CLOSED)])
+def test_what_may_have_another_diff_is_not_remembered(told):
+    """Near miss: an open one may be pushed anew any day."""
+    assert remembered(told, BLIND, OLD) == BLIND
