@@ -11,6 +11,7 @@ import pytest
 from genesisd.store.store import Store
 from genesisd.watch.model import Pull, State, Unanswered, WhyUnknown
 from genesisd.watch.refs import UPSTREAM, Ref
+from genesisd.watch.sources import calls
 from tests.helpers.fakegithub import TOKEN, Fact, Status, World, synthetic
 from tests.helpers.fakegithub.facts import EPOCH, from_fixture
 from tests.helpers.upstream import asking, pulls, unknown
@@ -306,6 +307,27 @@ async def test_a_page_from_something_in_between(tmp_path, token):
         around.clock.now += 600
         assert await around.sweep().diff(pull) is None
         assert await around.sweep().recent(UPSTREAM, None, most=5) is None
+
+
+@pytest.mark.parametrize("body", ["[]", "5", "null", "{}", '{"number": 40001}', '{"number": 7, "state": "open"}'])
+@BOTH
+async def test_answers_that_make_no_sense(tmp_path, token, body):
+    """JSON that is no pull request is no answer about one."""
+    async with asking(synthetic(3), tmp_path, token=token) as around:
+        around.double.faults.page = body
+        github = around.sweep()
+        assert {answer.why for answer in (await github.pulls(around.refs)).values()} == {WhyUnknown.OUTAGE}
+        around.clock.now += 600
+        assert await around.sweep().recent(UPSTREAM, None, most=5) is None or body == "[]"
+
+
+async def test_an_answer_without_end(tmp_path, monkeypatch):
+    """An answer is read up to a limit, so that nobody can fill the daemon's memory."""
+    monkeypatch.setattr(calls, "MOST_BYTES", 4000)
+    async with asking(synthetic(25), tmp_path) as around:
+        answers = await around.sweep().pulls(around.refs)
+        assert len(pulls(answers)) == 25
+        assert max(len(body) for _, body in around.double.bodies) > 4000
 
 
 async def test_a_company_of_its_own(tmp_path):

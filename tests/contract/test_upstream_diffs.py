@@ -161,6 +161,36 @@ async def test_a_broken_diff_is_not_kept(tmp_path, fault):
         assert (await around.sweep().diff(pull)).path.read_text() == TEXT
 
 
+@pytest.mark.parametrize(
+    "body", ["5", "[5]", '[{"status": "added"}]', "{}", "<html>", '[{"filename": "x", "status": "added"}]']
+)
+async def test_pieces_that_make_no_sense(tmp_path, body):
+    """A list of files that cannot be read is none."""
+    async with asking(world(too_large=406), tmp_path) as around:
+        pull = await pull_of(around)
+        around.double.faults.next = [None, Status(200, body)]
+        assert await around.sweep().diff(pull) is None
+
+
+@pytest.mark.parametrize("body", ["5", "{}", "<html>", '{"head": {"sha": 5}}'])
+async def test_a_head_that_cannot_be_read(tmp_path, body):
+    """A diff whose head cannot be told is not taken."""
+    async with asking(world(), tmp_path) as around:
+        pull = await pull_of(around)
+        around.double.faults.compare = False
+        around.double.faults.next = [None, None, Status(200, body)]
+        assert await around.sweep().diff(pull) is None
+
+
+@pytest.mark.parametrize("text", ["<html>\n", "{}\n"])
+async def test_something_else_with_a_good_status(tmp_path, text):
+    """What does not begin as a diff is none."""
+    async with asking(world(), tmp_path) as around:
+        pull = await pull_of(around)
+        around.double.faults.next = [Status(200, text)]
+        assert await around.sweep().diff(pull) is None
+
+
 async def test_what_has_no_diff(tmp_path):
     """An issue, a pull request without a head, and one whose name could leave the folder are not asked for."""
     async with asking(synthetic(5), tmp_path) as around:

@@ -226,6 +226,24 @@ async def test_a_list_of_many_files_is_not_cut(tmp_path):
             assert {pull.ref.number: pull.files for pull in recent.pulls} == {1: None, 2: files[:99]}
 
 
+@pytest.mark.parametrize("body", ["5", '[{"number": 1}]', "[1]", "<html>"])
+async def test_pages_that_make_no_sense(tmp_path, body):
+    """Without a token: a page that cannot be read ends the look, and files that cannot be read are unknown."""
+    async with asking(many(150), tmp_path, token=False) as around:
+        mark = (await around.sweep().recent(UPSTREAM, None, most=500)).mark
+        for number in range(1, 121):
+            around.double.world.change(Ref(UPSTREAM, number), updated_at=EPOCH + DAY + number, files=("vllm/a.py",))
+        around.double.faults.next = [None, Status(200, body)]
+        first = await around.sweep(new_pulls={"pages": 2}).recent(UPSTREAM, mark, most=500)
+        assert (len(first.pulls), first.complete) == (100, False)
+        second = await around.sweep().recent(UPSTREAM, first.mark, most=500)
+        assert set(numbers(first) + numbers(second)) == set(range(1, 121))
+        around.double.world.change(Ref(UPSTREAM, 7), updated_at=EPOCH + DAY * 2)
+        around.double.faults.next = [None, Status(200, body)]
+        third = await around.sweep().recent(UPSTREAM, second.mark, most=500)
+        assert [(pull.ref.number, pull.files) for pull in third.pulls] == [(7, None)]
+
+
 async def test_a_repeated_answer_is_no_news(tmp_path):
     """A cache that repeats the list does not end the look early."""
     async with asking(many(10), tmp_path) as around:

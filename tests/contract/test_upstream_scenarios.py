@@ -161,6 +161,14 @@ async def test_limits_on_resources_are_halved(tmp_path):
         assert max(request.aliases for request in around.double.requests[4:]) <= 12
 
 
+async def test_a_query_that_is_answered_up_to_a_point(tmp_path):
+    """What was answered is kept, the rest is asked for in smaller queries, and the next ones are smaller at once."""
+    async with asking(synthetic(50), tmp_path) as around:
+        around.double.faults.exhausted_after = 15
+        assert len(pulls(await around.sweep().pulls(around.refs))) == 50
+        assert [request.aliases for request in around.double.requests] == [25, 10, 12, 12, 1]
+
+
 async def test_the_size_is_remembered_and_grows_again(tmp_path):
     """What went through is where the next sweep starts; a day later twice as many are tried."""
     async with asking(synthetic(60), tmp_path) as around:

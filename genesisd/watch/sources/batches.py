@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 START = 25
 REGROW = 86400.0
 """Seconds after which twice as many are tried."""
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +36,3 @@ def recalled(note: Any, at: float, start: int = START) -> Size:
         return Size(start, at)
     # A clock that was set back must not keep it small for ever.
     return Size(min(start, size * 2), at) if not 0 <= at - since < REGROW else Size(size, since)
-
-
-def cut(items: Sequence[_T], size: int) -> list[Sequence[_T]]:
-    """In pieces of at most ``size``."""
-    return [items[start : start + size] for start in range(0, len(items), size)]

@@ -49,9 +49,10 @@ class Faults:
     """None of them holds at first.
 
     Attributes:
-        next: for the next requests, one each.
+        next: for the next requests, one each; None lets one pass.
         heavy_above: 502 for a query with more aliases.
         exhausted_above: 200 and "Resource limits" for a query with more aliases.
+        exhausted_after: so many aliases of a query are answered, and the others are null for want of resources.
         nulls: aliases of these are null, with an error of that type (none: null without an error).
         stale: answers come from this older world, with today's date.
         replay: every answer is the first that was ever given to that question or, for queries, to any.
@@ -65,9 +66,10 @@ class Faults:
         compare: commits can be compared with; else 404.
     """
 
-    next: list[Once] = field(default_factory=list)
+    next: list[Once | None] = field(default_factory=list)
     heavy_above: int | None = None
     exhausted_above: int | None = None
+    exhausted_after: int | None = None
     nulls: dict[Ref, str | None] = field(default_factory=dict)
     stale: World | None = None
     replay: bool = False

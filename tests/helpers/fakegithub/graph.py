@@ -68,6 +68,7 @@ class _Asking:
         }
         self.world, self.faults, self.rate = world, faults, rate
         self.errors: list[dict[str, Any]] = []
+        self.answered = 0
 
     def root(self) -> dict[str, Any]:
         return {"rateLimit": lambda _, __: {"__typename": "RateLimit", **self.rate}, "repository": self.repository}
@@ -83,6 +84,11 @@ class _Asking:
 
         def one(args: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any] | None:
             fact = self.world.find(name, args["number"])
+            self.answered += 1
+            if self.faults.exhausted_after is not None and self.answered > self.faults.exhausted_after:
+                text = "Resource limits for this query exceeded."
+                self.errors.append({"type": "RESOURCE_LIMITS_EXCEEDED", "path": list(path), "message": text})
+                return None
             if fact is not None and fact.ref in self.faults.nulls:
                 if (kind := self.faults.nulls[fact.ref]) is not None:
                     text = "Something went wrong while executing your query."

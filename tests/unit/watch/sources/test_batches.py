@@ -2,7 +2,7 @@
 
 import pytest
 
-from genesisd.watch.sources.batches import REGROW, Size, cut, recalled
+from genesisd.watch.sources.batches import REGROW, Size, recalled
 
 NOW = 1_780_000_000.0
 
@@ -42,9 +42,3 @@ def test_it_only_shrinks():
     assert Size(12, 1.0).shrunk(12, NOW) == Size(12, 1.0)
     assert Size(12, 1.0).shrunk(20, NOW) == Size(12, 1.0)
     assert Size(12, 1.0).shrunk(0, NOW) == Size(1, NOW)
-
-
-def test_pieces():
-    """Everything is in one piece or another, in order."""
-    assert cut([1, 2, 3, 4, 5], 2) == [[1, 2], [3, 4], [5]]
-    assert cut([], 2) == []
