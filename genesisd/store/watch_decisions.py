@@ -94,7 +94,7 @@ class WatchDecisions:
 
         told: KeptDecision | str = await self._writer.ask(work)
         if told == "":
-            raise NotFoundError(f"no decision {id_}", hint="genesisctl watch list shows them", decision=id_)
+            raise NotFoundError(f"no decision {id_}", hint="genesisctl watch decisions --all shows them", decision=id_)
         if isinstance(told, str):
             raise ConflictError(told, decision=id_)
         return told

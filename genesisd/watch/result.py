@@ -82,6 +82,7 @@ class SweepResult:
         facts: by ref, a pin each.
         anchors: of our patches, a pin each.
         changes: of the watchlist, written.
+        refused: why changes could not be written, or "".
         decisions: as triage made them.
         met: what is new among them.
         kept: every decision that stands, with what people answered.
@@ -103,6 +104,7 @@ class SweepResult:
     facts: Mapping[Ref, tuple[PinFacts, ...]] = field(default_factory=dict)
     anchors: tuple[AnchorFact, ...] = ()
     changes: tuple[StatusChange, ...] = ()
+    refused: str = ""
     decisions: tuple[Decision, ...] = ()
     met: Met = field(default_factory=Met)
     kept: tuple[KeptDecision, ...] = ()

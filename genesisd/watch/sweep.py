@@ -189,7 +189,7 @@ class Sweep:
             for pull in pulls:
                 if (diff := await self._on.upstream.diff(pull)) is not None:
                     diffs[pull.ref] = diff
-        if missing := len(pulls) - len(diffs):
+        if trees and (missing := len(pulls) - len(diffs)):
             self._troubles.append(f"{missing} of {len(pulls)} diffs could not be had")
         self._say(Step.LOOK)
         ours = sorted(patch.id for patch in patches.values() if patch.active)
@@ -235,7 +235,7 @@ class Sweep:
         made, trouble = await self._on.write(self._spec.watchlist, changes)
         if trouble:
             self._troubles.append(trouble)
-        return replace(result, changes=made)
+        return replace(result, changes=made, refused=trouble)
 
     async def _around(self, result: SweepResult, refs: Sequence[Ref], patches: Mapping[str, PatchFact]) -> SweepResult:
         self._say(Step.NEW)

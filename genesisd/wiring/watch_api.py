@@ -37,7 +37,7 @@ from genesisd.wiring.watch_workers import WatchedWorkers
 from genesisd.wiring.watching import Watching
 
 RECENT = 10
-BEGIN_SECONDS = 30.0
+BEGIN_SECONDS = 20.0
 """Longest wait for a sweep that was ordered to begin; another one may be at its end."""
 
 
@@ -69,16 +69,13 @@ class WatchDesk:
         looked, now = await self._watching.looked(), self._clock.wall()
         views = watch_views.rows(looked, now, spec.max_age)
         ages = [now - view.checked_at for view in views if view.checked_at is not None]
-        stale = [
-            row for row in looked.rows() if watch_views.is_stale(looked.known.get(row.upstream), now, spec.max_age)
-        ]
         made = [one.decision for one in looked.open()]
         asked = self._watching.asked
         return WatchStatusView(
             watchlist=str(spec.watchlist),
             rows=watch_views.by_state(views),
             oldest=max(ages, default=None),
-            stale=len(stale),
+            stale=len(looked.stale(now, spec.max_age)),
             decisions=dict(Counter(str(one.kind) for one in made)),
             urgent=dict(Counter(str(one.urgency) for one in made)),
             limit=asked.budget.limit,

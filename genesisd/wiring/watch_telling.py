@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from genesisd.supervisor.ports import EventSink
 from genesisd.telemetry.watch_metrics import WatchMetrics
 from genesisd.watch.decisions import QUIET, Urgency
 from genesisd.watch.ports import Facts
 from genesisd.watch.result import SweepOutcome, SweepResult
+from genesisd.watch.rows import row_id
 from genesisd.wiring.watch_views import Looked, by_state, rows
 
 SEEN = "release-seen"
 """Kind of the note that holds the newest release that was told."""
+MOVED = "moved-told"
+"""Kind of the notes that hold where a pull request was told to have moved."""
 ASKED = "row-asked"
 """Kind of the notes that say when a row was first asked about."""
 
@@ -34,6 +35,9 @@ class Telling:
             self._sink.emit("watch_row_changed", **told, evidence=change.evidence)
         if result.changes and result.watchlist is not None:
             self._sink.emit("watch_file_written", path=result.watchlist.file, rows=len(result.changes))
+        if result.refused:
+            self._sink.emit("watch_file_refused", text=result.refused)
+        await self._moved(result)
         self._decided(result)
         await self._released(result)
         for one in result.new:
@@ -41,12 +45,11 @@ class Telling:
             self._sink.emit("watch_pull_seen", **told, reasons=list(one.reasons), patches=list(one.patches))
         self._ended(sweep, result)
 
-    def standing(self, looked: Looked, now: float, max_age: float, asked: Mapping[str, float]) -> None:
-        """How well upstream is watched, from all that is kept. ``asked``: since when each row is asked about."""
-        views = rows(looked, now, max_age)
-        self._metrics.rows(by_state(views))
-        since = {view.row: view.checked_at or asked.get(view.ref, now) for view in views}
-        stale = [view.ref for view in views if now - since[view.row] > max_age]
+    def standing(self, looked: Looked, now: float, max_age: float) -> None:
+        """How well upstream is watched, from all that is kept."""
+        self._metrics.rows(by_state(rows(looked, now, max_age)))
+        since = {row_id(row): looked.waits_since(row.upstream, now) for row in looked.rows()}
+        stale = [str(row.upstream) for row in looked.stale(now, max_age)]
         self._metrics.stale(len(stale))
         self._metrics.oldest(min(since.values(), default=None))
         self._metrics.decisions(looked.kept)
@@ -66,6 +69,15 @@ class Telling:
             if kept.decision.kind not in QUIET:
                 told = {"decision": kept.id, "asked": str(kept.decision.kind), "ref": str(kept.decision.ref)}
                 self._sink.emit("watch_decision_passed", **told)
+
+    async def _moved(self, result: SweepResult) -> None:
+        moves = {str(ref): str(one.pull.now_at) for ref, one in result.known.items() if one.pull and one.pull.now_at}
+        told = await self._facts.recall(MOVED, list(moves))
+        fresh = {ref: to for ref, to in moves.items() if told.get(ref) != to}
+        for ref, to in fresh.items():
+            self._sink.emit("watch_row_moved", ref=ref, to=to)
+        if fresh:
+            await self._facts.note(MOVED, fresh)
 
     async def _released(self, result: SweepResult) -> None:
         newest = next((one.version for one in result.releases or () if not one.yanked), None)

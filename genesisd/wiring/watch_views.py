@@ -39,6 +39,7 @@ class Looked:
         facts: of the newest look at the pins, by ref.
         kept: every decision.
         patches: by id.
+        asked: since when each ref is asked about, wall time by its text.
     """
 
     watchlist: Watchlist | None = None
@@ -47,6 +48,16 @@ class Looked:
     facts: Mapping[Ref, tuple[PinFacts, ...]] = field(default_factory=dict)
     kept: tuple[KeptDecision, ...] = ()
     patches: Mapping[str, PatchFact] = field(default_factory=dict)
+    asked: Mapping[str, float] = field(default_factory=dict)
+
+    def waits_since(self, ref: Ref, now: float) -> float:
+        """Since when an answer about ``ref`` is waited for: its newest one, else the first question, else now."""
+        pull = self.known[ref].pull if ref in self.known else None
+        return self.asked.get(str(ref), now) if pull is None else pull.checked_at
+
+    def stale(self, now: float, max_age: float) -> tuple[Row, ...]:
+        """Rows that have waited for longer than allowed. One that nobody has asked about yet is not stale."""
+        return tuple(row for row in self.rows() if now - self.waits_since(row.upstream, now) > max_age)
 
     def rows(self) -> tuple[Row, ...]:
         """In the order of the file."""

@@ -20,7 +20,7 @@ from genesisd.store.store import Store
 from genesisd.supervisor.ports import EventSink
 from genesisd.telemetry import log
 from genesisd.telemetry.watch_metrics import WatchMetrics
-from genesisd.watch import pin_facts, watchlist
+from genesisd.watch import pin_facts
 from genesisd.watch.claims import FAILED, Claim, Swept
 from genesisd.watch.decisions import DecisionKind
 from genesisd.watch.model import Asked
@@ -29,10 +29,11 @@ from genesisd.watch.revisit import come_true
 from genesisd.watch.schedule import Schedule
 from genesisd.watch.spec import WatchSpec
 from genesisd.watch.standing import predicates
-from genesisd.watch.sweep import Sweep
+from genesisd.watch.sweep import Step, Sweep
 from genesisd.watch.windows import Kind
 from genesisd.wiring.patch_facts import PatchFacts
 from genesisd.wiring.watch_dossiers import DossierMaker
+from genesisd.wiring.watch_file import WatchlistFile
 from genesisd.wiring.watch_ground import Grounded, GroundMaker
 from genesisd.wiring.watch_progress import Progress
 from genesisd.wiring.watch_reports import Reports
@@ -85,6 +86,7 @@ class Watching:
         """What the newest sweep of this life asked."""
         self.troubles: tuple[str, ...] = ()
         """What went wrong in it."""
+        self._file = WatchlistFile()
         store.watch_decisions.is_true = lambda text: text in self._true
 
     @property
@@ -163,6 +165,8 @@ class Watching:
         except Exception as error:
             swept = Swept(FAILED, {"text": str(error) or type(error).__name__})
             self._sink.emit("watch_sweep_failed", sweep=claim.sweep, sort=str(kind), text=swept.summary["text"])
+            ended = self._clock.wall()
+            self._metrics.swept(str(kind), ended - began, FAILED, ended)
             if not isinstance(error, GenesisError | StoreReadError):
                 raise
         finally:
@@ -176,7 +180,12 @@ class Watching:
         config = self._config()
         await self._refresh_truth()
         grounded = await self.grounds.make()
-        sweep = Sweep(grounded.ground, config.watch, kind, claim.due.window, self.progress.step, grounded.troubles)
+
+        def say(step: Step) -> None:
+            self.progress.step(step)
+            self._sink.emit("watch_sweep_step", sweep=claim.sweep, step=str(step))
+
+        sweep = Sweep(grounded.ground, config.watch, kind, claim.due.window, say, grounded.troubles)
         result = await sweep.run()
         result = await self._after(grounded, result)
         self.asked, self.troubles = result.asked, result.troubles
@@ -222,12 +231,7 @@ class Watching:
     async def looked(self) -> Looked:
         """All that is kept, and the file as it reads now. Raises StoreReadError."""
         path = self._config().watch.watchlist
-        found, trouble = None, ""
-        if path is not None:
-            try:
-                found = await asyncio.to_thread(watchlist.load, path)
-            except ConfigError as error:
-                trouble = error.message
+        found, trouble = (None, "") if path is None else await asyncio.to_thread(self._file.read, path)
         return Looked(
             watchlist=found,
             trouble=trouble,
@@ -235,12 +239,12 @@ class Watching:
             facts=await pin_facts.kept(self._store.watch_facts),
             kept=await self._store.watch_decisions.all(),
             patches=self.patches.facts(),
+            asked=await self._store.watch_facts.recall(ASKED),
         )
 
     async def show(self) -> None:
         """Set the series by what is kept. Raises StoreReadError."""
-        asked = await self._store.watch_facts.recall(ASKED)
-        self._telling.standing(await self.looked(), self._clock.wall(), self._config().watch.max_age, asked)
+        self._telling.standing(await self.looked(), self._clock.wall(), self._config().watch.max_age)
 
     async def _refresh_truth(self) -> None:
         waited = predicates(await self._store.watch_decisions.all())
