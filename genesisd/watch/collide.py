@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from genesisd.watch.diffs import FileChange
-from genesisd.watch.drifted import laid_beside, owed, scope_taken
+from genesisd.watch.drifted import laid_beside, owed, scope_taken, twin_put
 from genesisd.watch.model import Collision, Place
 from genesisd.watch.replay import Landed, Replay, lines_of, replay
 
@@ -181,10 +181,13 @@ def _by_lines(anchor: Anchor, was: Look, text: str, done: Replay) -> Collision |
     every = [*hunks, *(one.hunk for one in done.landed if one.path == anchor.path)]
     if was.lines is None:
         return None
-    if laid := laid_beside(lines_of(text), was.lines, anchor.forms, hunks):
+    lines = lines_of(text)
+    if laid := laid_beside(lines, was.lines, anchor.forms, hunks):
         hunk, place, what = laid.hunk, laid.place, "ends the anchor"
-    elif taken := scope_taken(anchor.scope, text, anchor.forms, hunks, every):
+    elif was.home and (taken := scope_taken(anchor.scope, lines, was.home, anchor.forms, hunks, every)):
         hunk, place, what = taken, Place.MOVED, f"takes {anchor.scope} away"
+    elif twin := twin_put(anchor.scope, anchor.forms, hunks):
+        hunk, place, what = twin, Place.TWIN, "brings a second place like the anchor's"
     else:
         return None
     why = "its context is not in this pin, so that it was judged by the lines that it shares with it"
@@ -193,7 +196,7 @@ def _by_lines(anchor: Anchor, was: Look, text: str, done: Replay) -> Collision |
         edit=anchor.edit,
         path=anchor.path,
         before=was.count,
-        after=0,
+        after=was.count + 1 if place is Place.TWIN else 0,
         place=place,
         breaks=True,
         required=anchor.required,

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from genesisd.watch.diffs import Hunk
 from genesisd.watch.model import Place
 
-_SAYS = 12
+_SAYS = 8
 """Characters, without white space, from which text that the file has but once says where it is."""
+_DEFINES = re.compile(r"^[ \t]*(?:class|def|async[ \t]+def)[ \t]", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,43 @@ def laid_beside(
 
 
 def scope_taken(
-    scope: str, text: str, forms: Sequence[str], taken: Iterable[Hunk], every: Iterable[Hunk]
+    scope: str,
+    lines: Sequence[str],
+    home: tuple[int, int],
+    forms: Sequence[str],
+    taken: Iterable[Hunk],
+    every: Iterable[Hunk],
 ) -> Hunk | None:
-    """The hunk of ``taken`` that removes the head of a class or function of ``scope``.
+    """The hunk of ``taken`` that removes the head of a class or function of ``scope``, which is ``lines`` of ``home``.
 
     None where it puts that head again (it has other arguments now), or where another one of ``every`` does, with one of
-    ``forms`` behind it (the place has but moved). A head that the file has more than once tells nothing.
+    ``forms`` behind it (the place has but moved). A head that the file has more than once is told by the lines around.
     """
+    text, puts = "".join(lines), [_put(hunk) for hunk in every]
     heads = [_head(name) for name in scope.split(".") if name not in {"", "<locals>"}]
-    alone = [head for head in heads if len(head.findall(text)) == 1]
-    puts = [_put(hunk) for hunk in every]
-    gone = [head for head in alone if not any(head.search(put) and any(form in put for form in forms) for put in puts)]
-    return next((hunk for hunk in taken if any(_loses(head, hunk) for head in gone)), None)
+    gone = [head for head in heads if not any(head.search(put) and any(form in put for form in forms) for put in puts)]
+    alone = [head for head in gone if len(head.findall(text)) == 1]
+    for hunk in taken:
+        if any(_loses(head, hunk) for head in alone):
+            return hunk
+        if gone and gone[-1] is heads[-1] and _loses(heads[-1], hunk) and _is_of(heads[-1], lines, home, hunk):
+            return hunk
+    return None
+
+
+def twin_put(scope: str, forms: Sequence[str], hunks: Sequence[Hunk]) -> Hunk | None:
+    """The hunk that brings one of ``forms`` once more, in another definition of the scope's name; else None.
+
+    For an anchor of the file itself: outside of any definition that the hunk brings.
+    """
+    brought = [hunk for hunk in hunks if any(form in _put(hunk) for form in forms)]
+    more = sum("".join(hunk.new).count(form) - "".join(hunk.old).count(form) for hunk in hunks for form in forms)
+    if more <= 0:
+        return None
+    if not scope:
+        return next((hunk for hunk in brought if not _DEFINES.search(_put(hunk))), None)
+    head = _head(scope.rpartition(".")[2])
+    return next((hunk for hunk in brought if head.search(_put(hunk)) and not _loses(head, hunk)), None)
 
 
 def owed(forms: Sequence[str], hunks: Iterable[Hunk]) -> int:
@@ -71,6 +97,14 @@ def owed(forms: Sequence[str], hunks: Iterable[Hunk]) -> int:
 
 def _head(name: str) -> re.Pattern[str]:
     return re.compile(rf"^[ \t]*(?:class|def|async[ \t]+def)[ \t]+{re.escape(name)}\b", re.MULTILINE)
+
+
+def _is_of(head: re.Pattern[str], lines: Sequence[str], home: tuple[int, int], hunk: Hunk) -> bool:
+    """Whether the head in the hunk is that of ``home``, by the equal lines around both."""
+    at = next((index for index in range(home[0], home[1] + 1) if head.match(lines[index])), home[0])
+    runs = [_shared(lines, (at, at), hunk.old, index) for index, line in enumerate(hunk.old) if line == lines[at]]
+    text = "".join(lines)
+    return any(text.count(run) == 1 for run in runs)
 
 
 def _loses(head: re.Pattern[str], hunk: Hunk) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from genesisd.watch.diffs import Hunk
-from genesisd.watch.drifted import laid_beside, owed, scope_taken
+from genesisd.watch.drifted import laid_beside, owed, scope_taken, twin_put
 from genesisd.watch.model import Place
 
 FILE = [
@@ -96,7 +96,7 @@ SCOPED = ("     drifted()", "-def finish(self):", "-    self.close_all_requests(
 
 def taken(scope, lines, *others):
     one = hunk(*lines)
-    return scope_taken(scope, "".join(FILE), ("    self.close_all_requests()\n",), [one], [one, *others]) is not None
+    return scope_taken(scope, FILE, (5, 7), ("    self.close_all_requests()\n",), [one], [one, *others]) is not None
 
 
 def test_a_hunk_that_takes_the_head_of_the_scope_away_ends_the_anchor():
@@ -116,11 +116,42 @@ def test_a_scope_that_moves_within_the_file_is_still_there():
     assert taken("finish", SCOPED, hunk("+def finish(self):", "+    pass"))
 
 
-def test_a_head_that_the_file_has_twice_or_a_name_that_begins_alike_tells_nothing():
+def test_a_name_that_begins_alike_tells_nothing():
     """``finish_all`` is not ``finish``."""
     assert not taken("finish", ("-def finish_all(self):",))
-    twice = hunk(*SCOPED)
-    assert scope_taken("finish", "".join(FILE + FILE), (), [twice], [twice]) is None
+
+
+def test_a_head_that_the_file_has_twice_is_told_by_the_lines_around_it():
+    """Of two methods of one name, the one whose neighbours the hunk shows."""
+    both = [*FILE, "def other(self):\n", "    pass_on_everything()\n", "def finish(self):\n", "    self.lay_down()\n"]
+    first = hunk("     drifted()", "-def finish(self):", "+def end(self):", "     self.close_all_requests()")
+    second = hunk("     drifted()", "-def finish(self):", "+def end(self):", "     self.lay_down()")
+    bare = hunk("     drifted()", "-def finish(self):", "+def end(self):", "     drifted()")
+    found = {name: scope_taken("finish", both, (5, 7), (), [one], [one]) is not None for name, one in
+             {"first": first, "second": second, "bare": bare}.items()}  # fmt: skip
+    assert found == {"first": True, "second": False, "bare": False}
+
+
+TWIN = ("     drifted()", "+def schedule(self):", "+    for request in self.waiting:", "+        take(request, budget)")
+
+
+def test_a_hunk_that_brings_another_definition_of_the_scope_brings_a_twin():
+    """With the anchor in it; one in a definition of another name is none."""
+    assert twin_put("Engine.schedule", FORMS, [hunk(*TWIN)]) is not None
+    assert twin_put("Engine.finish", FORMS, [hunk(*TWIN)]) is None
+    assert twin_put("Engine.schedule", ("nothing",), [hunk(*TWIN)]) is None
+
+
+def test_what_is_brought_in_one_place_and_taken_in_another_is_no_twin():
+    """It has moved."""
+    away = hunk("-    for request in self.waiting:", "-        take(request, budget)", "     drifted()")
+    assert twin_put("Engine.schedule", FORMS, [hunk(*TWIN), away]) is None
+
+
+def test_an_anchor_of_the_module_has_a_twin_outside_of_definitions():
+    """A second import; in a function it is another place."""
+    assert twin_put("", ("import os\n",), [hunk("     drifted()", "+import os")]) is not None
+    assert twin_put("", ("import os\n",), [hunk("     drifted()", "+def f():", "+import os")]) is None
 
 
 def test_hunks_that_would_have_taken_a_form_are_owed():
