@@ -288,6 +288,7 @@ async def test_a_token_that_cannot_be_read_is_told_once(tmp_path):
     async with asking(synthetic(3), tmp_path) as around:
         (tmp_path / "token").write_text("")
         github = around.sweep()
+        assert "expected one token" in github.token_problem
         for _ in range(2):
             assert len(pulls(await github.pulls(around.refs))) == 3
         assert len(around.told) == 1

@@ -108,6 +108,7 @@ class GitHub:
     @property
     def token_problem(self) -> str:
         """What is wrong with the token that was declared, or ""."""
+        self._calls.has_token()  # it is read when it is needed, and this is a need
         return self._calls.refused or self._token.problem
 
     def _has_token(self) -> bool:

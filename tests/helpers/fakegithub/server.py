@@ -96,6 +96,8 @@ class FakeGitHub:
         self.most_at_once = max(self.most_at_once, self._now_at_once)
         try:
             return await self._handle(request)
+        except ConnectionError:  # the client went, or was cut off on purpose
+            raise
         except Exception as error:
             self.errors.append(error)
             raise
