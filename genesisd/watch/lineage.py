@@ -202,14 +202,20 @@ def _landings(question: Question, history: History) -> tuple[_Landing, ...]:
     return tuple(found.values())
 
 
-def _undoing(commit: Seen, question: Question, history: History, depth: int = 0) -> Seen | None:
-    """The newer commit of the history that says to undo it and is not itself undone."""
+def _undoing(commit: Seen, question: Question, history: History, known: dict[str, bool] | None = None) -> Seen | None:
+    """The newer commit of the history that says to undo it and is not itself undone.
+
+    It ends, since each is newer than the one it undoes; ``known`` tells which of them stand, so that each is judged once.
+    """
+    known = {} if known is None else known
     for said in history.messages.values():
         by = history.seen.get(said.oid)
         if by is None or by.at >= commit.at or not _undoes(said, commit, question, history):
             continue
-        # A chain is as long as its reverts; the bound ends one that names itself in a circle.
-        if depth > 20 or _undoing(by, Question(number_at_end(by.subject) or 0), history, depth + 1) is None:
+        if by.oid not in known:
+            own = Question(number_at_end(by.subject) or 0)
+            known[by.oid] = _undoing(by, own, history, known) is None
+        if known[by.oid]:
             return by
     return None
 

@@ -109,6 +109,7 @@ class GitMirror:
         histories = await read_histories(self._git, tuple(new), wanted, self._repository)
         for tip, some in new.items():
             for question in some:
+                await asyncio.sleep(0)  # each takes a moment; a hundred in one go would be felt
                 facts[_key(question, tip)] = await self._judged(question, tip, histories[tip])
         self._kept = {} if len(self._kept) > _MOST_KEPT else self._kept
         self._kept.update((key, fact) for key, fact in facts.items() if fact.lineage is not Lineage.UNKNOWN)
