@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from genesisd.watch.diffs import FileChange
+from genesisd.watch.diffs import FileChange, Hunk
 from genesisd.watch.drifted import laid_beside, owed, scope_taken, twin_put
 from genesisd.watch.model import Collision, Place
-from genesisd.watch.replay import Landed, Replay, lines_of, replay
+from genesisd.watch.replay import Landed, Replay, Why, lines_of, replay
 
 NEAR = 3
 """Lines next to an anchor that are beside it: what a hunk shows as context."""
@@ -91,13 +91,17 @@ class Anchors(Protocol):
         ...
 
 
-def collide(changes: Sequence[FileChange], texts: Mapping[str, str], anchors: Anchors) -> tuple[Collision, ...]:
+def collide(
+    changes: Sequence[FileChange], texts: Mapping[str, str], anchors: Anchors, *, in_part: bool = False
+) -> tuple[Collision, ...]:
     """What ``changes`` do to each edit that looks at a file of theirs; none for those that they leave alone.
 
     Args:
         changes: one pull request's.
         texts: the files that patches name, as the pin has them.
         anchors: the edits that count on this pin.
+        in_part: the pin may have some of it already. Then a hunk without a place that seems to bring a twin may well be
+            what brought the place itself.
     """
     touched = {path for change in changes for path in (change.before, change.after) if path}
     concerned = anchors.touching(touched)
@@ -106,23 +110,33 @@ def collide(changes: Sequence[FileChange], texts: Mapping[str, str], anchors: An
     ours = {anchor.path for anchor in concerned} | set(texts)
     done = replay([change for change in changes if {change.before, change.after} & ours], texts)
     after = done.over(texts)
-    found = (_collision(anchor, anchors.look(anchor, texts), anchors, after, texts, done) for anchor in concerned)
+    judged = _Judged(anchors, texts, after, done, in_part)
+    found = (_collision(anchor, judged) for anchor in concerned)
     return tuple(one for one in found if one is not None)
 
 
-def _collision(
-    anchor: Anchor,
-    was: Look,
-    anchors: Anchors,
-    after: Mapping[str, str],
-    texts: Mapping[str, str],
-    done: Replay,
-) -> Collision | None:
-    now = anchors.look(anchor, after)
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """One diff as it was made."""
+
+    anchors: Anchors
+    texts: Mapping[str, str]
+    after: Mapping[str, str]
+    done: Replay
+    in_part: bool
+
+    def without_place(self, path: str) -> list[Hunk]:
+        """Hunks of a file that are neither made nor there."""
+        of = (one for one in self.done.refused if one.path == path and one.why is not Why.THERE)
+        return [one.hunk for one in of if one.hunk is not None]
+
+
+def _collision(anchor: Anchor, on: _Judged) -> Collision | None:
+    was, now, done = on.anchors.look(anchor, on.texts), on.anchors.look(anchor, on.after), on.done
     wanted = was.lands and not was.given_way and not now.given_way
-    refused = [one.hunk for one in done.refused if one.path == anchor.path and one.hunk is not None]
-    broken = wanted and not _holds(was, now) and now.count - owed(anchor.forms, refused) != 1
-    if wanted and not broken and refused and (drifted := _by_lines(anchor, was, texts.get(anchor.path, ""), done)):
+    lost = on.without_place(anchor.path)
+    broken = wanted and not _holds(was, now) and now.count - owed(anchor.forms, lost) != 1
+    if wanted and not broken and lost and (drifted := _by_lines(anchor, was, lost, on)):
         return drifted
     place = _place(anchor, was, now, done)
     if place is None and not broken and was.count == now.count:
@@ -175,18 +189,17 @@ def _is_near(start: int, end: int, near: tuple[int, int], home: tuple[int, int] 
     return any(start <= span[1] + 1 and end >= span[0] for span in (near, home) if span is not None)
 
 
-def _by_lines(anchor: Anchor, was: Look, text: str, done: Replay) -> Collision | None:
+def _by_lines(anchor: Anchor, was: Look, hunks: Sequence[Hunk], on: _Judged) -> Collision | None:
     """What hunks that found no place would do to the anchor, or None."""
-    hunks = [one.hunk for one in done.refused if one.path == anchor.path and one.hunk is not None]
-    every = [*hunks, *(one.hunk for one in done.landed if one.path == anchor.path)]
+    every = [*hunks, *(one.hunk for one in on.done.landed if one.path == anchor.path)]
     if was.lines is None:
         return None
-    lines = lines_of(text)
+    lines = lines_of(on.texts[anchor.path])
     if laid := laid_beside(lines, was.lines, anchor.forms, hunks):
         hunk, place, what = laid.hunk, laid.place, "ends the anchor"
     elif was.home and (taken := scope_taken(anchor.scope, lines, was.home, anchor.forms, hunks, every)):
         hunk, place, what = taken, Place.MOVED, f"takes {anchor.scope} away"
-    elif twin := twin_put(anchor.scope, anchor.forms, hunks):
+    elif not on.in_part and (twin := twin_put(anchor.scope, anchor.forms, hunks)):
         hunk, place, what = twin, Place.TWIN, "brings a second place like the anchor's"
     else:
         return None

@@ -34,6 +34,8 @@ class Why(StrEnum):
     GONE = "gone"
     """Its old lines stand nowhere, or before another hunk's that come first."""
     SEVERAL = "several"
+    THERE = "there"
+    """They stand nowhere, and the new ones do: somebody made it before."""
     FAR = "far"
     """They stand in one place, too far off."""
 
@@ -180,12 +182,14 @@ class _File:
         if told >= first and tuple(self.lines[told : told + len(old)]) == old:
             return told
         found = [at for at in self._found("".join(old)) if at >= first and not self._elsewhere(hunk.heading, at)]
-        if len(found) != 1:
-            return Why.SEVERAL if found else Why.GONE
+        if not found:
+            return Why.THERE if any(self._found("".join(hunk.new))) else Why.GONE
+        if len(found) > 1:
+            return Why.SEVERAL
         return found[0] if abs(found[0] - told) <= FARTHEST else Why.FAR
 
     def _found(self, wanted: str) -> Iterator[int]:
-        at = self.text.find(wanted)
+        at = self.text.find(wanted) if wanted else -1
         while at >= 0:
             line = bisect_right(self.starts, at, 0, len(self.lines)) - 1
             end = at + len(wanted)

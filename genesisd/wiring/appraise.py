@@ -25,7 +25,7 @@ from genesisd.watch.decisions import Dossier
 from genesisd.watch.diffs import FileChange, read_diff
 from genesisd.watch.dossier import Trial, compare
 from genesisd.watch.markers import Markers, load
-from genesisd.watch.model import Content, ContentFact, Pin
+from genesisd.watch.model import Collision, Content, ContentFact, Pin, State
 from genesisd.watch.text import Names
 from genesisd.wiring.anchors import CatalogAnchors, in_range
 from genesisd.wiring.appraisal import Job, Question, Said, Seen, read_job, said_text
@@ -79,8 +79,22 @@ def _seen(
     ref = question.pull.ref
     changes, trouble = _changes(question)
     content = _content(question, changes, trouble, markers, tree, names)
-    collisions = None if changes is None else collide(changes, ours, anchors)
-    return Seen(ref=ref, pin=pin.id, content=content, collisions=collisions)
+    return Seen(ref=ref, pin=pin.id, content=content, collisions=_collisions(question, changes, content, ours, anchors))
+
+
+def _collisions(
+    question: Question,
+    changes: tuple[FileChange, ...] | None,
+    content: ContentFact,
+    ours: Texts,
+    anchors: Anchors,
+) -> tuple[Collision, ...] | None:
+    if changes is None:
+        return None
+    if content.content is Content.PRESENT:
+        return ()  # the pin has it, and our edits were looked for with it
+    in_part = content.content is Content.CHANGED and question.pull.state is not State.OPEN
+    return collide(changes, ours, anchors, in_part=in_part)
 
 
 def _content(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from genesisd.watch.diffs import FileChange, Hunk, read_diff
@@ -94,6 +94,7 @@ def test_mail_around_a_diff_is_passed_over():
     assert [one.path for one in read_diff(text)] == ["x.py"]
 
 
+@settings(deadline=None)
 @given(TEXT, TEXT)
 def test_a_diff_made_on_its_own_text_gives_the_other(before, after):
     """Whatever ends the lines, and whatever signs they begin with."""
@@ -102,6 +103,7 @@ def test_a_diff_made_on_its_own_text_gives_the_other(before, after):
     assert done.over({"x": before}) == {"x": after}
 
 
+@settings(deadline=None)
 @given(TEXT, TEXT, st.data())
 def test_a_diff_that_breaks_off_is_refused_or_lacks_only_files(before, after, data):
     """Nothing of a hunk is ever lost in silence."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genesisd.watch.diffs import FileChange, Hunk
@@ -64,6 +64,12 @@ def test_a_hunk_that_fits_nowhere_or_in_two_places_is_not_made(text, why):
     done = made(text, hunk(" a", "-b", "+c"))
     assert [one.why for one in done.refused] == [why]
     assert done.over({"x": text}) == {"x": text}
+
+
+def test_a_hunk_that_was_made_before_is_told_as_there():
+    """Its new lines stand, and its old ones do not; and the near miss has neither."""
+    assert [one.why for one in made("x\na\nc\n", hunk(" a", "-b", "+c")).refused] == [Why.THERE]
+    assert [one.why for one in made("x\na\nd\n", hunk(" a", "-b", "+c")).refused] == [Why.GONE]
 
 
 def test_as_far_as_it_may_drift_it_lands():
@@ -161,6 +167,7 @@ def test_a_new_file_that_is_there_already_word_for_word_is_as_made():
     assert not replay([FileChange(None, "x", (hunk("+a"),))], {"x": "a\n"}).refused
 
 
+@settings(deadline=None)
 @given(LINES, LINES)
 def test_the_steps_of_landed_hunks_are_the_whole_change(before, after):
     """Making them one by one, from the last, gives the new text; none of them holds context."""
@@ -174,6 +181,7 @@ def test_the_steps_of_landed_hunks_are_the_whole_change(before, after):
     assert all(one.at + len(one.taken) < two.at for one, two in pairwise(steps))
 
 
+@settings(deadline=None)
 @given(LINES, LINES, LINES)
 def test_each_hunk_is_made_whole_or_told_and_nothing_else_changes(before, after, other):
     """On any other text: what lands has all its old lines there, and the rest of the text stays."""
@@ -189,6 +197,7 @@ def test_each_hunk_is_made_whole_or_told_and_nothing_else_changes(before, after,
     assert len(lines_of(done.over({"x": other})["x"])) == len(lines) + grown
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("ab\n\r\x0c\u2028"), max_size=30))
 def test_lines_joined_are_the_text(text):
     """And only line feeds end them."""

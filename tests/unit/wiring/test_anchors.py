@@ -221,6 +221,22 @@ def test_a_drifted_hunk_beside_the_anchor_breaks_nothing():
     assert [(one.place, one.breaks) for one in collide(diff, {FILE: CORE}, anchors)] == [(Place.MOVED, True)]
 
 
+def test_what_brought_the_anchor_itself_is_no_twin_of_it():
+    """The pin has the change: word for word, or (known to be there in part) with what came later."""
+    without = CORE[: CORE.index("    def admit")] + CORE[CORE.index("    def finish") :]
+    diff = changes({FILE: without}, {FILE: CORE})
+    anchors = CatalogAnchors([patch(ADMIT)], {}, {FILE: CORE})
+    assert collide(diff, {FILE: CORE}, anchors) == ()
+    later = {
+        FILE: CORE.replace("class Scheduler:", "class Scheduler(Base):").replace(
+            "return request\n\n    def", "return 1\n\n    def"
+        )
+    }
+    anchors = CatalogAnchors([patch(ADMIT)], {}, later)
+    assert [one.place for one in collide(diff, later, anchors)] == [Place.TWIN]
+    assert collide(diff, later, anchors, in_part=True) == ()
+
+
 def test_what_moved_or_found_no_place_is_told():
     """A hunk that had to move may have met a twin of its place."""
     base = {FILE: "\n\n" + CORE}
