@@ -163,9 +163,8 @@ def _fact(key: str, text: str) -> Test | None:
     def test(worker: Mapping[str, object]) -> Found:
         if key not in worker:
             return None
-        value = worker[key]
-        shown = "none" if value is None else str(value)
-        return shown.casefold() == text.casefold()
+        # What a worker is known not to have is None, and written none.
+        return str(worker[key]).casefold() == text.casefold()
 
     return test
 

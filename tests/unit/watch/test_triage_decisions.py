@@ -790,7 +790,15 @@ def test_a_loss_names_our_patches():
     ended = patch("P2", active=False, retired=True)
     made = only(case(RETIRING, known(), pin(ABSENT, lineage=Lineage.ANCESTOR), patches=(OURS, ended)), K.REGRESSION)
     assert made.patches == ("P1",)
-    assert made.reason.startswith(f"vllm#1001 was merged, and {CURRENT} (current) has lost it: ")
+    assert made.reason == (
+        f"vllm#1001 was merged, and {CURRENT} (current) has lost it: it is in the history and not in the files, "
+        "so it was undone silently; give nothing of ours up for it"
+    )
+    assert made.evidence[0] == (
+        f"vllm#1001 in {CURRENT} (current): content absent by reverse-apply (vllm/a.py:10 is as before), "
+        "lineage ancestor by merge-base"
+    )
+    assert len([line for line in made.evidence if "content absent" in line]) == 1
 
 
 def test_what_is_told_twice_has_the_evidence_of_both():
