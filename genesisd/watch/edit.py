@@ -5,7 +5,6 @@ All other bytes stay. A row that says so already is left alone, so that a second
 
 from __future__ import annotations
 
-from genesisd.errors import ConfigError
 from genesisd.watch.end_comment import evidence_splice
 from genesisd.watch.model import State
 from genesisd.watch.parts import Scalar
@@ -37,10 +36,4 @@ def set_line(text: bytes, row: Row, field: str, value: str, evidence: str = "", 
     fields[field] = value
     change = Splice(part.place.start, part.place.end, scalar(value, part.style).encode())
     beside = evidence_splice(text, aim.layout.root, part.place.end, evidence)
-    try:
-        return proven(aim.layout, [change, beside] if beside else [change], whole)
-    except ConfigError:
-        if beside is None:
-            raise
-        # Without its evidence a true status is still better than a false one; the store has the evidence too.
-        return proven(aim.layout, [change], whole)
+    return proven(aim.layout, [change, beside] if beside else [change], whole)

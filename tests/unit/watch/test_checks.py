@@ -274,6 +274,14 @@ def test_a_row_that_was_written_after_a_merge_may_say_so():
     assert of(FindingKind.MERGED_BEFORE, look(rows(watched("open", "watch")), merged))
 
 
+def test_a_merge_on_the_day_of_the_row_is_not_older():
+    """Which of the two came first that day nobody wrote down."""
+    first_of_june = 1_780_272_000.0
+    merged = [pull(state=State.MERGED, merged_at=at) for at in (first_of_june, first_of_june - 1)]
+    found = [of(FindingKind.MERGED_BEFORE, look(rows(watched("open", "port")), one)) for one in merged]
+    assert [len(one) for one in found] == [0, 1]
+
+
 def test_silence_makes_no_claim_wrong():
     """What upstream never answered is unverified, with the reason, and neither wrong nor dead."""
     gone = Unanswered(FIRST, WhyUnknown.NOT_FOUND, NOW)
@@ -322,6 +330,7 @@ DETECTIONS = [
     ("P1", "reanchor", "anchor", None, False),
     ("P2", "reanchor", "anchor", None, True),
     ("P6", "retire", "anchor", None, True),
+    ("P2, P6", "reanchor", "anchor", None, True),
     ("P3", "retire", "anchor", None, True),
     ("watch-only", "retire", "anchor", None, True),
     ("watch-only", "review", "anchor", None, False),
@@ -398,6 +407,12 @@ def test_a_long_plan_is_shown_by_its_beginning(length, shown):
     """The finding stays a sentence."""
     (finding,) = of(FindingKind.PLANNED_DONE, look(rows(sweep=swept(f"'planned: {'x' * length}'"))))
     assert f"({shown})" in finding.text
+
+
+def test_what_is_itself_only_planned_does_nothing_yet():
+    """An id that was planned for the pull request is no patch that carries it."""
+    patches = {"P5": patch("P5", "vllm#1", planned=True)}
+    assert look(rows(sweep=swept("'planned: P5'")), pull(), patches=patches) == ()
 
 
 def test_what_active_patches_carry_is_watched_once_each():

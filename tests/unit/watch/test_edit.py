@@ -72,6 +72,22 @@ def test_evidence_never_goes_into_a_value():
     assert new == row.splitlines(keepends=True)[0].replace(b"open", b"merged")
 
 
+def test_evidence_goes_behind_a_value_that_ends_the_line():
+    """A value that ends where the line does runs on over nothing."""
+    row = b"- {upstream: vllm#1, action: watch, since: 2026-06-01, status: open\n  }\n"
+    assert b"status: merged  # [genesisd: seen]\n  }" in set_status(
+        watch(row), read(watch(row), "x").watch[0], State.MERGED, "seen"
+    )
+
+
+def test_text_over_several_lines_is_not_changed_as_a_line():
+    """What would move other lines is no change of a line."""
+    text = FORMS.read_bytes()
+    for index in (0, 1, 3):
+        with pytest.raises(ConfigError, match="no value on one line"):
+            set_line(text, read(text, "x").watch[index], "notes", "short")
+
+
 def test_a_sign_within_a_value_begins_no_comment():
     """A '#' in quotes on the same line is text, and what follows the value is where the comment goes."""
     row = b"- {upstream: vllm#1, status: open, action: watch, since: 2026-06-01, notes: 'a # b'}\n"

@@ -268,6 +268,14 @@ def test_a_value_is_quoted_where_it_has_to_be(value, style, written):
     assert scalar(value, style) == written
 
 
+def test_blank_lines_that_a_text_keeps_are_not_parted_from_it():
+    """A row that is added behind such a text goes behind its blank lines too."""
+    text = watch(ROW + b"  notes: |+\n    kept\n\n\n")
+    after = add_row(text, "watch", NEW)
+    assert [row.notes for row in read(after, "x").watch] == ["kept\n\n\n", ""]
+    assert diff(text, after)[0] == []
+
+
 def test_what_cannot_be_proven_is_left_to_a_person():
     """A row behind text that keeps its blank lines cannot go without them: the place is told, and nothing is lost."""
     kept = ROW + b"  notes: |+\n    kept\n\n"

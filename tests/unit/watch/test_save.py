@@ -104,6 +104,13 @@ def test_what_somebody_changed_meanwhile_is_not_overwritten(path):
     assert (path.read_bytes(), files(path.parent)) == (b"somebody's\n", ["list.yaml"])
 
 
+def test_what_somebody_changed_is_told_also_where_nothing_is_to_be_saved(path):
+    """Nothing to write is no leave to say that the file is as it should be."""
+    path.write_bytes(b"somebody's\n")
+    with pytest.raises(ConflictError, match="changed since it was read"):
+        save(path, OLD, seen=digest(OLD))
+
+
 @pytest.mark.parametrize("how", ["write", "replace"])
 def test_what_somebody_changes_in_the_last_moment_is_not_overwritten(path, monkeypatch, how):
     """An editor that saves while the new file goes to the disk wins, in whichever way it saves."""
