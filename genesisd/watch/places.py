@@ -51,6 +51,11 @@ class Step:
         near = (*self.above, *self.old, *self.new)
         return all(map(_IMPORT.fullmatch, changed)) and any("import" in line for line in near)
 
+    def nested(self, *, exact: bool) -> bool:
+        """One side is part of the other (a line was put below a condition): alone it proves nothing."""
+        old, new = (self.old, self.new) if exact else (words(self.old), words(self.new))
+        return _times(old, new) > 0 or _times(new, old) > 0
+
     @property
     def idle(self) -> bool:
         """It changes no word of code."""
@@ -144,6 +149,8 @@ def _narrowing(text: Text, step: Step, *, exact: bool) -> Seen:
         old, new = (*above, *step.old, *below), (*above, *step.new, *below)
         if _alike(old, new):
             return Seen(Side.NEITHER, minor=step.minor, twin=True)
+        if width == 0 and step.nested(exact=exact):
+            break
         # A side without lines of its own is known by its neighbours alone: both must tell something.
         framed = telling(above) > 0 and telling(below) > 0
         at_old, at_new = _sought(

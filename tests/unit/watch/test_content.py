@@ -302,6 +302,15 @@ def test_the_same_words_in_another_layout_are_the_weakest_yes():
     assert (found.content, found.rung) == (Content.PRESENT, Rung.REGION_HASH)
 
 
+def test_a_line_below_a_condition_is_no_proof_that_it_stands_alone():
+    """A line that was put below a condition is still there by its words: that does not make the condition absent."""
+    other = FIXED.replace("if not request.aborted:", "if not request.aborted and request.live:").replace(
+        "for request in batch:", "for request in reversed(batch):"
+    )
+    found = verdict(FIX, other.replace("return batch", "return tuple(batch)"))
+    assert (found.content, found.rung) == (Content.CHANGED, Rung.REGION_HASH)
+
+
 def test_half_a_diff_never_makes_it_present():
     """Where upstream told only some files, what was told may be there and the rest not."""
     assert verdict(FIX, FIXED, complete=False).content is Content.CHANGED
