@@ -74,10 +74,10 @@ def test_evidence_never_goes_into_a_value():
 
 def test_evidence_goes_behind_a_value_that_ends_the_line():
     """A value that ends where the line does runs on over nothing."""
-    row = b"- {upstream: vllm#1, action: watch, since: 2026-06-01, status: open\n  }\n"
-    assert b"status: merged  # [genesisd: seen]\n  }" in set_status(
-        watch(row), read(watch(row), "x").watch[0], State.MERGED, "seen"
-    )
+    for last in (b"status: open, action: watch", b"action: watch, status: open"):
+        text = watch(b"- {upstream: vllm#1, since: 2026-06-01, " + last + b"\n  }\n")
+        after = set_status(text, read(text, "x").watch[0], State.MERGED, "seen")
+        assert last.replace(b"open", b"merged") + b"  # [genesisd: seen]\n  }" in after
 
 
 def test_text_over_several_lines_is_not_changed_as_a_line():

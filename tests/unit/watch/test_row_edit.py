@@ -195,6 +195,14 @@ def test_fields_are_changed_where_they_stand(forms, changes, out, into):
     assert ([line.decode() for line in gone], [line.decode() for line in made]) == (out, into)
 
 
+def test_a_new_field_goes_where_its_like_stand(forms):
+    """Rows keep one order of fields: a duplicate is told before the notes, and a severity behind the status."""
+    after = update_row(forms, read(forms, "x").watch[0], {"duplicate_of": "vllm#9"})
+    assert b"  since: 2026-06-01\n  duplicate_of: vllm#9\n  notes: |\n" in after
+    after = update_row(forms, read(forms, "x").watch[2], {"severity": "P1"})
+    assert b'  status: "closed"\n  severity: P1\n  local_patches' in after
+
+
 def test_a_sweep_row_is_changed_too(forms):
     """Planned work that was done gets its id; a value over two lines gives way as a whole."""
     rows = read(forms, "x").sweep
