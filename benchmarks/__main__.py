@@ -33,6 +33,7 @@ from benchmarks import (
     footprint,
     front_cost,
     lineage,
+    night,
     preflight,
     probe_cost,
     rows,
@@ -54,6 +55,7 @@ BENCHMARKS: dict[str, Callable[[int], Figures]] = {
     "preflight": preflight.preflight,
     "lineage": lineage.lineage,
     "attested": attest_cost.attested,
+    "night": night.night,
     "probe_cost": probe_cost.probe_cost,
     "rows": rows.rows,
 }
@@ -109,8 +111,8 @@ def page(found: dict[str, Figures], again: str, began: float) -> str:
         "machine's load average (1 minute) when the row began and when it ended: above the number of cores, others",
         "were at work. supervisord and circus run with their default settings.\n",
     ]
-    for name, rows in found.items():
-        told += [f"## {name}\n", (BENCHMARKS[name].__doc__ or "").strip() + "\n", figures.table(rows)]
+    for name, measured in found.items():
+        told += [f"## {name}\n", (BENCHMARKS[name].__doc__ or "").strip() + "\n", figures.table(measured)]
     return "\n".join(told)
 
 

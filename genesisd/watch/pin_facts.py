@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -29,6 +30,15 @@ def joined(
         )
         for pin in pins
     )
+
+
+def of_pins(found: Mapping[Ref, tuple[PinFacts, ...]], pins: Sequence[Pin]) -> dict[Ref, tuple[PinFacts, ...]]:
+    """Only what is known of ``pins``, with the parts that they play now."""
+    parts = {pin.id: pin.slots for pin in pins}
+    return {
+        ref: tuple(replace(one, slots=parts[one.pin]) for one in facts if one.pin in parts)
+        for ref, facts in found.items()
+    }
 
 
 async def keep(facts: Facts, found: Mapping[Ref, tuple[PinFacts, ...]]) -> None:

@@ -18,6 +18,7 @@ from genesisd.watch import evidence, pin_facts, wanted
 from genesisd.watch.belief import believe
 from genesisd.watch.changing import Written
 from genesisd.watch.decisions import Decision
+from genesisd.watch.held import remembered
 from genesisd.watch.model import Answer, Asked, Known, LineageFact, PatchFact, Pin, PinFacts, Pull, Unanswered
 from genesisd.watch.newcomers import Newcomers
 from genesisd.watch.ports import Appraisal, Appraiser, Decisions, Diff, Facts, Index, Mirror, Patches, Upstream
@@ -121,8 +122,8 @@ class Sweep:
         pulls = wanted.with_diffs(refs, known)
         history = await self._history(pulls, pins)
         appraisal = await self._look(pulls, pins, patches)
-        facts = {ref: pin_facts.joined(ref, pins, history, appraisal) for ref in refs}
-        await pin_facts.keep(self._on.facts, facts)
+        facts = await self._facts(refs, known, pins, history, appraisal)
+        known = {**await self._on.facts.known(), **known}
         result = replace(result, watchlist=watchlist, known=known, pins=pins, facts=facts, anchors=appraisal.anchors)
         result = await self._judge(result, watchlist, rows, appraisal, patches)
         result = await self._write(result, rows)
@@ -198,6 +199,26 @@ class Sweep:
         except UnavailableError as error:
             self._troubles.append(f"the pins could not be looked into: {error.message}")
             return Appraisal(content={}, collisions={})
+
+    async def _facts(
+        self,
+        refs: Sequence[Ref],
+        known: Mapping[Ref, Known],
+        pins: Sequence[Pin],
+        history: Mapping[tuple[Ref, str], LineageFact],
+        appraisal: Appraisal,
+    ) -> Mapping[Ref, tuple[PinFacts, ...]]:
+        """Of the whole list, also where this sweep looked at some rows: clusters are decided over all of it.
+
+        What a night could not look at is recalled where it cannot have changed (``held``).
+        """
+        before = pin_facts.of_pins(await pin_facts.kept(self._on.facts), pins)
+        fresh = {}
+        for ref in refs:
+            pull = known[ref].pull if ref in known else None
+            fresh[ref] = remembered(pull, pin_facts.joined(ref, pins, history, appraisal), before.get(ref, ()))
+        await pin_facts.keep(self._on.facts, fresh)
+        return {**before, **fresh}
 
     # --- what follows -----------------------------------------------------------------------------------------
 
