@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+import time
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -65,14 +67,26 @@ def test_the_next_time(line, before, expected):
 )
 def test_what_cannot_be_read_names_the_field(line, field):
     """And says what was expected in it."""
-    with pytest.raises(ValueError, match=f"cron field {field}: expected .*not"):
+    stands = line.split()[["minute", "hour", "day of the month", "month", "weekday"].index(field)]
+    with pytest.raises(ValueError, match=f"cron field {field}: expected .*not {re.escape(repr(stands))}"):
         parse_cron(line)
+
+
+def test_names_are_offered_where_there_are_any():
+    """What was expected, in full."""
+    with pytest.raises(ValueError, match="expected") as minute:
+        parse_cron("60 0 * * *")
+    with pytest.raises(ValueError, match="expected") as month:
+        parse_cron("0 0 * 13 *")
+    told = "ranges from low to high, lists and steps (*/15), not"
+    assert str(minute.value) == f"cron field minute: expected *, numbers from 0 to 59, {told} '60'"
+    assert str(month.value) == f"cron field month: expected *, numbers from 1 to 12 or names such as jan, {told} '13'"
 
 
 @pytest.mark.parametrize("line", ["@daily", "30 2 * *", "0 30 2 * * *", ""])
 def test_five_fields(line):
     """No more, no fewer, no nicknames."""
-    with pytest.raises(ValueError, match="expected five cron fields"):
+    with pytest.raises(ValueError, match=r"expected five cron fields \(minute, hour, .*'30 2 \* \* \*'\), not \d in"):
         parse_cron(line)
 
 
@@ -83,12 +97,16 @@ def test_what_never_comes(line):
         parse_cron(line)
 
 
-def test_times_of_any_zone_are_compared_as_moments():
-    """02:30 UTC is 08:00 in Kolkata."""
+def test_times_of_any_zone_are_compared_as_moments(monkeypatch):
+    """02:30 UTC is 08:00 in Kolkata, and where the machine stands does not matter."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
     kolkata = timezone(timedelta(hours=5, minutes=30))
     before = datetime(2026, 10, 25, 7, 59, tzinfo=kolkata)
     assert next_after(parse_cron("30 2 * * *"), before) == at("2026-10-25T02:30")
     assert newest(parse_cron("30 2 * * *"), before + timedelta(minutes=1)) == at("2026-10-25T02:30")
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_newest_and_next_leave_nothing_between():

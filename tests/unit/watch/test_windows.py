@@ -67,6 +67,16 @@ def test_due_and_next_meet():
         assert after == begins(HOURLY, Kind.HOURLY, next_after(HOURLY, slot), 300, "a")
 
 
+def test_while_one_waits_the_one_before_is_as_late_as_it_is():
+    """It was to begin by its own draw, of its own kind and box."""
+    slot = at("2026-10-25T02:30")
+    start = begins(NIGHTLY, Kind.NIGHTLY, slot, 3600, "a")
+    before = begins(NIGHTLY, Kind.NIGHTLY, slot - timedelta(days=1), 3600, "a")
+    now = due(NIGHTLY, Kind.NIGHTLY, start - timedelta(seconds=1), 3600, "a")
+    assert now.late == (start - before).total_seconds() - 1
+    assert (now.kind, now.window, now.is_late) == (Kind.NIGHTLY, "2026-10-24", True)
+
+
 def test_only_the_newest_of_many_missed_windows_is_due():
     """Five days of silence are one late sweep."""
     found = due(NIGHTLY, Kind.NIGHTLY, at("2026-10-25T08:30"), 0, "a")
