@@ -132,7 +132,7 @@ class Config:
     pins: Path | None
     workers: Mapping[str, WorkerSpec]
     sources: Mapping[str, yamlfile.Document] = field(default_factory=dict, compare=False, repr=False)
-    watch: WatchSpec = WatchSpec()
+    watch: WatchSpec = field(default_factory=WatchSpec)
 
 
 def explain(config: Config, worker: str) -> list[Explained]:

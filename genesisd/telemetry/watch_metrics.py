@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from genesisd.telemetry import names
 from genesisd.telemetry.families import Family, LabelValues, Series
 from genesisd.telemetry.names import one_of
+from genesisd.watch.cost import Asked
 from genesisd.watch.cron import Cron, next_after, parse_cron
 from genesisd.watch.decisions import QUIET, KeptDecision, Standing
-from genesisd.watch.model import Asked
 from genesisd.watch.result import SweepKind
 from genesisd.watch.spec import ScheduleSpec, WatchSpec
 from genesisd.watch.windows import SCHEDULED, moment

@@ -7,21 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from genesisd.watch.cost import Asked, Budget, Release
 from genesisd.watch.decisions import Decision, Dossier, KeptDecision, Standing
-from genesisd.watch.model import (
-    AnchorFact,
-    Answer,
-    Asked,
-    Budget,
-    Collision,
-    ContentFact,
-    Known,
-    LineageFact,
-    PatchFact,
-    Pin,
-    Pull,
-    Release,
-)
+from genesisd.watch.model import AnchorFact, Answer, Collision, ContentFact, Known, LineageFact, PatchFact, Pin, Pull
 from genesisd.watch.refs import Ref
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from genesisd.watch.cost import Asked, Release
 from genesisd.watch.decisions import Decision, KeptDecision
-from genesisd.watch.model import AnchorFact, Asked, Collision, Known, Pin, PinFacts, Pull, Release, State
+from genesisd.watch.model import AnchorFact, Collision, Known, Pin, PinFacts, Pull, State
 from genesisd.watch.ports import Met
 from genesisd.watch.refs import Ref
 from genesisd.watch.rows import Watchlist

@@ -17,9 +17,10 @@ from genesisd.errors import ConfigError, UnavailableError
 from genesisd.watch import evidence, pin_facts, wanted
 from genesisd.watch.belief import believe
 from genesisd.watch.changing import Written
+from genesisd.watch.cost import Asked
 from genesisd.watch.decisions import Decision
 from genesisd.watch.held import remembered
-from genesisd.watch.model import Answer, Asked, Known, LineageFact, PatchFact, Pin, PinFacts, Pull, Unanswered
+from genesisd.watch.model import Answer, Known, LineageFact, PatchFact, Pin, PinFacts, Pull, Unanswered
 from genesisd.watch.newcomers import Newcomers
 from genesisd.watch.ports import Appraisal, Appraiser, Decisions, Diff, Facts, Index, Mirror, Patches, Upstream
 from genesisd.watch.refs import Ref

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from genesisd.supervisor.ports import EventSink
 from genesisd.telemetry.watch_metrics import WatchMetrics
 from genesisd.watch.decisions import QUIET, Urgency
@@ -31,8 +33,8 @@ class Telling:
     async def swept(self, sweep: int, result: SweepResult) -> None:
         """Everything that is new in ``result``."""
         for change in result.changes:
-            told = {"row": change.row, "ref": str(change.ref), "before": str(change.before), "after": str(change.after)}
-            self._sink.emit("watch_row_changed", **told, evidence=change.evidence)
+            line = {"row": change.row, "ref": str(change.ref), "before": str(change.before), "after": str(change.after)}
+            self._sink.emit("watch_row_changed", **line, evidence=change.evidence)
         if result.changes and result.watchlist is not None:
             self._sink.emit("watch_file_written", path=result.watchlist.file, rows=len(result.changes))
         if result.refused:
@@ -41,7 +43,7 @@ class Telling:
         self._decided(result)
         await self._released(result)
         for one in result.new:
-            told = {"ref": str(one.pull.ref), "title": one.pull.title, "score": round(one.score, 1)}
+            told: dict[str, Any] = {"ref": str(one.pull.ref), "title": one.pull.title, "score": round(one.score, 1)}
             self._sink.emit("watch_pull_seen", **told, reasons=list(one.reasons), patches=list(one.patches))
         self._ended(sweep, result)
 

@@ -22,8 +22,8 @@ from genesisd.telemetry import log
 from genesisd.telemetry.watch_metrics import WatchMetrics
 from genesisd.watch import pin_facts
 from genesisd.watch.claims import FAILED, Claim, Swept
+from genesisd.watch.cost import Asked
 from genesisd.watch.decisions import DecisionKind
-from genesisd.watch.model import Asked
 from genesisd.watch.result import SweepKind, SweepResult
 from genesisd.watch.revisit import come_true
 from genesisd.watch.schedule import Schedule

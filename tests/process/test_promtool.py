@@ -27,8 +27,8 @@ from genesisd.telemetry.exposition import Exposition
 from genesisd.telemetry.metrics import Metrics
 from genesisd.telemetry.server import MetricsServer, make_app
 from genesisd.units import Address
+from genesisd.watch.cost import Asked, Budget
 from genesisd.watch.decisions import Decision, DecisionKind, KeptDecision, Urgency
-from genesisd.watch.model import Asked, Budget
 from genesisd.watch.refs import UPSTREAM, Ref
 from genesisd.watch.spec import WatchSpec
 

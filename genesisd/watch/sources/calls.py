@@ -12,7 +12,8 @@ import aiohttp
 
 import genesisd
 from genesisd.clock import Clock
-from genesisd.watch.model import Asked, Budget, WhyUnknown
+from genesisd.watch.cost import Asked, Budget
+from genesisd.watch.model import WhyUnknown
 from genesisd.watch.sources import limits
 from genesisd.watch.sources.gate import Gate
 from genesisd.watch.sources.replies import Failure, Reply, failure, limited, said_in

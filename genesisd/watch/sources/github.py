@@ -11,7 +11,8 @@ import aiohttp
 
 from genesisd.clock import Clock
 from genesisd.watch.belief import believe
-from genesisd.watch.model import Answer, Asked, Budget, Pull, Unanswered, WhyUnknown
+from genesisd.watch.cost import Asked, Budget
+from genesisd.watch.model import Answer, Pull, Unanswered, WhyUnknown
 from genesisd.watch.ports import Diff, Facts, Recent
 from genesisd.watch.refs import Ref
 from genesisd.watch.sources.cache import DiffCache

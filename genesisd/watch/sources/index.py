@@ -13,7 +13,7 @@ import aiohttp
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from genesisd.watch.model import Release
+from genesisd.watch.cost import Release
 from genesisd.watch.ports import Facts
 from genesisd.watch.sources.pip_settings import PipSettings, pip_settings
 from genesisd.watch.sources.simple_api import ACCEPT, File, file_of, read_links, read_page, releases

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from genesisd.watch.model import Budget
+from genesisd.watch.cost import Budget
 
 BARE = 60.0
 """Seconds after a refusal that names no time; doubled with each that follows."""

@@ -19,7 +19,7 @@ from packaging.utils import (
 )
 from packaging.version import Version
 
-from genesisd.watch.model import Release
+from genesisd.watch.cost import Release
 
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"
 ACCEPT = f"{JSON_TYPE}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"

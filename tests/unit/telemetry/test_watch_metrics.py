@@ -8,8 +8,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from genesisd.telemetry import names
 from genesisd.telemetry.exposition import Exposition
 from genesisd.telemetry.metrics import Metrics
+from genesisd.watch.cost import Asked, Budget
 from genesisd.watch.decisions import QUIET, Decision, DecisionKind, KeptDecision, Standing, Urgency
-from genesisd.watch.model import Asked, Budget, State
+from genesisd.watch.model import State
 from genesisd.watch.refs import parse_ref
 from genesisd.watch.spec import WatchSpec
 

@@ -6,10 +6,9 @@ from datetime import date
 
 import pytest
 
+from genesisd.watch.cost import Asked, Budget, Release
 from genesisd.watch.decisions import Decision, DecisionKind, KeptDecision, Standing, Urgency
 from genesisd.watch.model import (
-    Asked,
-    Budget,
     Collision,
     Content,
     ContentFact,
@@ -20,7 +19,6 @@ from genesisd.watch.model import (
     PinFacts,
     Place,
     Pull,
-    Release,
     Rung,
     State,
     Unanswered,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from genesisd.watch.model import Release
+from genesisd.watch.cost import Release
 from genesisd.watch.sources.pip_settings import PipSettings, read_config, read_default, settings
 from genesisd.watch.sources.simple_api import JSON_TYPE, file_of, read_page, releases
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from genesisd.watch.model import Budget
+from genesisd.watch.cost import Budget
 from genesisd.watch.sources.limits import budget, refusal, retry_after, spent
 
 NOW = 1_780_000_000.0
