@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
@@ -165,7 +166,7 @@ class _Composer:
             raise self._complain(after, "a second document begins", "one document in the file")
         return root
 
-    def _part(self, event: yaml.Event, depth: int) -> Part:
+    def _part(self, event: Any, depth: int) -> Part:
         self._refuse(event, depth)
         if isinstance(event, yaml.MappingStartEvent):
             return self._mapping(event, depth + 1)
@@ -173,13 +174,13 @@ class _Composer:
             return self._listing(event, depth + 1)
         return Scalar(event.value, event.style or "", self._place(event, event))
 
-    def _listing(self, start: yaml.Event, depth: int) -> Listing:
+    def _listing(self, start: Any, depth: int) -> Listing:
         items: list[Part] = []
         while not isinstance(event := self._next(), yaml.SequenceEndEvent):
             items.append(self._part(event, depth))
         return Listing(tuple(items), bool(start.flow_style), self._place(start, event))
 
-    def _mapping(self, start: yaml.Event, depth: int) -> Mapping:
+    def _mapping(self, start: Any, depth: int) -> Mapping:
         pairs: list[tuple[Scalar, Part]] = []
         seen: dict[str, Scalar] = {}
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
@@ -190,13 +191,13 @@ class _Composer:
             pairs.append((key, self._part(self._next(), depth)))
         return Mapping(tuple(pairs), bool(start.flow_style), self._place(start, event))
 
-    def _key(self, event: yaml.Event, depth: int) -> Scalar:
+    def _key(self, event: Any, depth: int) -> Scalar:
         key = self._part(event, depth)
         if not isinstance(key, Scalar) or key.is_block or key.is_null:
             raise self._complain(event, f"{kind(key)} is no name of a field", "the name of a field")
         return key
 
-    def _refuse(self, event: yaml.Event, depth: int) -> None:
+    def _refuse(self, event: Any, depth: int) -> None:
         if depth > MAX_DEPTH:
             raise self._complain(
                 event, "nested deeper than any part of a watchlist", "sections, rows, and lists in them"
@@ -207,11 +208,12 @@ class _Composer:
         if event.tag is not None:
             raise self._complain(event, f"the tag {event.tag} is not taken", "plain values", "remove the tag")
 
-    def _next(self) -> yaml.Event:
+    def _next(self) -> Any:
+        # The stubs give events none of their fields.
         return self._loader.get_event()
 
-    def _place(self, start: yaml.Event, end: yaml.Event) -> Place:
+    def _place(self, start: Any, end: Any) -> Place:
         return self._source.place(start.start_mark.index, end.end_mark.index)
 
-    def _complain(self, event: yaml.Event, problem: str, expected: str, hint: str | None = None) -> Exception:
+    def _complain(self, event: Any, problem: str, expected: str, hint: str | None = None) -> Exception:
         return self._source.fault(self._place(event, event), problem, expected=expected, hint=hint)

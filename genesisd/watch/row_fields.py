@@ -57,7 +57,8 @@ class RowFields:
             return None
         if part.is_block or part.place.line != part.place.last_line:
             hint = "write the value on one line, behind its field"
-            return self._fault(part, name, "goes over several lines", expected, hint)
+            self._fault(part, name, "goes over several lines", expected, hint)
+            return None
         return value
 
     def word(self, name: str, words: type[Word]) -> Word | None:
@@ -69,7 +70,8 @@ class RowFields:
         if value not in {word.value for word in words}:
             near = next((word.value for word in words if word.value.casefold() == value.casefold()), None)
             hint = f"write {near}" if near else None
-            return self._fault(self._row.get(name), name, f"it is {shown(value)}", expected, hint)
+            self._fault(self._row.get(name), name, f"it is {shown(value)}", expected, hint)
+            return None
         return words(value)
 
     def ref(self, name: str, *, number: bool = False) -> Ref | None:
@@ -81,7 +83,8 @@ class RowFields:
         try:
             return parse_ref(f"#{value}" if number and _NUMBER.fullmatch(value) else value)
         except ValueError:
-            return self._fault(self._row.get(name), name, f"it is {shown(value)}", expected)
+            self._fault(self._row.get(name), name, f"it is {shown(value)}", expected)
+            return None
 
     def date(self, name: str) -> date | None:
         """A day, quoted or not."""
@@ -94,14 +97,16 @@ class RowFields:
                 return date.fromisoformat(value)
         except ValueError:
             pass
-        return self._fault(self._row.get(name), name, f"it is {shown(value)}", expected)
+        self._fault(self._row.get(name), name, f"it is {shown(value)}", expected)
+        return None
 
     def severity(self, name: str) -> str | None:
         """A class, and what people add to it."""
         expected = "P0 to P3, with a word behind it where that helps (P0-correctness)"
         value = self.line(name, expected)
         if value is not None and not SEVERITY.fullmatch(value):
-            return self._fault(self._row.get(name), name, f"it is {shown(value)}", expected)
+            self._fault(self._row.get(name), name, f"it is {shown(value)}", expected)
+            return None
         return value
 
     def ids(self, name: str) -> tuple[str, ...]:
@@ -128,11 +133,13 @@ class RowFields:
         if part is None:
             return None
         if not isinstance(part, Scalar):
-            return self._fault(part, name, f"it is {kind(part)}", expected)
+            self._fault(part, name, f"it is {kind(part)}", expected)
+            return None
         if empty and (part.is_null or not part.value):
             return ""
         if part.is_null or not part.value.strip():
-            return self._fault(self._row.key(name), name, "it is empty", expected, hint)
+            self._fault(self._row.key(name), name, "it is empty", expected, hint)
+            return None
         return part.value
 
     def _items(self, name: str, expected: str) -> Iterable[tuple[Scalar, str]]:
