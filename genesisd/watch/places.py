@@ -143,19 +143,16 @@ def _step(text: Text, step: Step, *, by_words: bool) -> Seen:
 
 def _narrowing(text: Text, step: Step, *, exact: bool) -> Seen:
     """The step with ever less around it, until one side is found at one fitting place."""
-    twin = False
+    twin, nested = False, step.nested(exact=exact)
     for width in _WIDTHS:
         above, below = step.above[max(0, len(step.above) - width) :], step.below[:width]
         old, new = (*above, *step.old, *below), (*above, *step.new, *below)
         if _alike(old, new):
             return Seen(Side.NEITHER, minor=step.minor, twin=True)
-        if width == 0 and step.nested(exact=exact):
-            break
         # A side without lines of its own is known by its neighbours alone: both must tell something.
         framed = telling(above) > 0 and telling(below) > 0
-        at_old, at_new = _sought(
-            text, old if step.old or framed else (), new if step.new or framed else (), exact=exact
-        )
+        sides = (old if framed or (step.old and not nested) else (), new if framed or (step.new and not nested) else ())
+        at_old, at_new = _sought(text, *sides, exact=exact)
         here_old = _fitting(text, at_old, step.over_old)
         here_new = _fitting(text, at_new, step.over_new)
         twin = twin or (len(here_old), len(here_new)) != (len(at_old), len(at_new))
