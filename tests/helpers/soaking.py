@@ -92,12 +92,17 @@ def all_of(*parts: Any) -> Iterator[None]:
         yield
 
 
+OVERLAP = 2.0
+"""Seconds before a look that the next one sees again: an event may be written a moment after it happened."""
+
+
 class Watched:
     """One daemon, looked at every few seconds."""
 
     def __init__(self, box: Box) -> None:
         assert box.process is not None
         self.box, self.pid, self.began = box, box.process.pid, time.time()
+        self._looked = self.began
         self.points: list[tuple[float, float]] = []
         self.held: list[tuple[int, int]] = []
 
@@ -113,9 +118,13 @@ class Watched:
                 self.held.append((self._fds(), self._threads()))
 
     def calm(self) -> None:
-        """Nothing was told of anybody."""
-        told = [one for one in self.box.ask("events", self.began, follow=False, worker=None) if self._alarm(one)]
-        assert told == []
+        """Nothing was told of anybody since the last look; what was is in the failure, with what stood around it."""
+        since, self._looked = self._looked, time.time() - OVERLAP
+        events = list(self.box.ask("events", since, follow=False, worker=None))
+        told = [one for one in events if self._alarm(one)]
+        if told:
+            standings = [one for one in self.box.ask("probes", None) if one["standing"] not in {"good", "skipped"}]
+            raise AssertionError(json.dumps({"told": told, "around": events, "standings": standings}, indent=1))
 
     def _alarm(self, event: Mapping[str, Any]) -> bool:
         failed = event["kind"] == "probe_changed" and event["fields"]["verdict"] == "failure"
