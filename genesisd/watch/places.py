@@ -149,6 +149,8 @@ def _narrowing(text: Text, step: Step, *, exact: bool) -> Seen:
         old, new = (*above, *step.old, *below), (*above, *step.new, *below)
         if _alike(old, new):
             return Seen(Side.NEITHER, minor=step.minor, twin=True)
+        if not width and not (step.old and step.new):
+            break  # what is only added, or only removed, may as well be its twin
         # A side without lines of its own is known by its neighbours alone: both must tell something.
         framed = telling(above) > 0 and telling(below) > 0
         sides = (old if framed or (step.old and not nested) else (), new if framed or (step.new and not nested) else ())
@@ -159,9 +161,13 @@ def _narrowing(text: Text, step: Step, *, exact: bool) -> Seen:
         if here_old and here_new:
             return Seen(Side.NEITHER, minor=step.minor, twin=True)
         offset = len(above) if exact else 0
-        if len(here_new) == 1 and _proves(text, new, here_new[0], step.over_new):
+        if len(here_new) == 1 and _proves(text, new, here_new[0], step.over_new, alone=not width):
             return _placed(text, step, Side.AFTER, here_new[0] + offset, exact=exact)
-        if len(here_old) == 1 and _proves(text, old, here_old[0], step.over_old) and not _landed(text, step):
+        if (
+            len(here_old) == 1
+            and _proves(text, old, here_old[0], step.over_old, alone=not width)
+            and not _landed(text, step)
+        ):
             return _placed(text, step, Side.BEFORE, here_old[0] + offset, exact=exact)
     return Seen(Side.NEITHER, minor=step.minor, twin=twin)
 
@@ -175,10 +181,13 @@ def _sought(text: Text, old: Sequence[str], new: Sequence[str], *, exact: bool) 
     return tuple(tuple(map(text.line_of, places)) for places in found)
 
 
-def _proves(text: Text, block: Sequence[str], at: int, heading: Heading) -> bool:
-    """Whether finding these lines says anything: two telling ones do, or one where the heading fits."""
+def _proves(text: Text, block: Sequence[str], at: int, heading: Heading, *, alone: bool) -> bool:
+    """Whether finding these lines says anything: two telling ones do, or one under the right heading.
+
+    Without anything around them (``alone``) all must lie under it.
+    """
     told = telling(block)
-    return told >= 2 or (told == 1 and text.fit(at, heading) is Fit.YES)
+    return told > 0 and ((told >= 2 and not alone) or text.fit(at, heading) is Fit.YES)
 
 
 def _landed(text: Text, step: Step) -> bool:

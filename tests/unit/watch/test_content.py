@@ -170,6 +170,15 @@ def test_two_twins_that_nothing_tells_apart_are_neither():
     )
 
 
+def test_what_is_added_is_not_taken_from_a_twin_when_its_place_is_gone():
+    """Lines that another method had before the change, and a place that was rewritten, are no landing."""
+    added = "        self.pool.release(request)\n        self.pool.compact()\n"
+    before = BEFORE.replace("        logger.debug", added + "        logger.debug")
+    changes = change(before, before.replace("        request.done = True\n", "        request.done = True\n" + added))
+    rewritten = before.replace("request.done = True", "request.end()").replace("request.blocks.clear()", "self.drop()")
+    assert verdict(changes, rewritten).content is Content.CHANGED
+
+
 def test_lines_added_at_the_end_are_not_seen_where_they_are_not():
     """At the end of a file the lines before the change begin those after it: only one of the two is found."""
     longer = BEFORE + "\n    def drain(self):\n        return self.waiting.copy()\n"
