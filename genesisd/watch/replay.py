@@ -162,6 +162,12 @@ def _made(lines: list[str], landed: list[Landed]) -> str:
     return "".join([*parts, *lines[at:]])
 
 
+def _shows_itself(hunk: Hunk) -> bool:
+    """Whether the new lines tell that it was made: with nothing put, only lines that it brings together do."""
+    inked = [sign for sign, text in hunk.lines if text.strip()]
+    return "+" in inked or (inked[:1] == [" "] and inked[-1:] == [" "])
+
+
 class _File:
     """A text in which hunks look for their places."""
 
@@ -183,7 +189,7 @@ class _File:
             return told
         found = [at for at in self._found("".join(old)) if at >= first and not self._elsewhere(hunk.heading, at)]
         if not found:
-            return Why.THERE if any(self._found("".join(hunk.new))) else Why.GONE
+            return Why.THERE if _shows_itself(hunk) and any(True for _ in self._found("".join(hunk.new))) else Why.GONE
         if len(found) > 1:
             return Why.SEVERAL
         return found[0] if abs(found[0] - told) <= FARTHEST else Why.FAR

@@ -72,6 +72,20 @@ def test_a_hunk_that_was_made_before_is_told_as_there():
     assert [one.why for one in made("x\na\nd\n", hunk(" a", "-b", "+c")).refused] == [Why.GONE]
 
 
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ((" a", "-b", " c"), Why.THERE),
+        ((" a", "-b"), Why.GONE),
+        (("-b", " c"), Why.GONE),
+        ((" a", "-b", "+"), Why.GONE),
+    ],
+)
+def test_lines_that_are_gone_are_told_by_what_they_stood_between(lines, why):
+    """The lines on one side alone stand there as well while the others have but drifted."""
+    assert [one.why for one in made("a\nc\n\na\n\n", hunk(*lines)).refused] == [why]
+
+
 def test_as_far_as_it_may_drift_it_lands():
     """The near miss of the one that is too far off."""
     assert made("new\n" * FARTHEST + "a\nb\n", hunk(" a", "-b", "+c")).landed[0].moved == FARTHEST
