@@ -48,11 +48,11 @@ def remembered(pull: Pull | None, now: Iterable[PinFacts], before: Iterable[PinF
 
     Neither a pin's files nor a merged diff change any more, so that the older verdict holds; without it, a night on
     which the diffs cannot be had would close what is asked of people and ask for something else. What is not merged
-    may have another diff by now, and is unknown.
+    has the same diff as long as its head is the same; with another it is unknown.
     """
-    if pull is None or pull.state is not State.MERGED:
+    if pull is None:
         return tuple(now)
-    old = {pin.pin: pin for pin in before}
+    old = {pin.pin: pin for pin in before if pull.state is State.MERGED or pin.head == pull.head is not None}
     return tuple(_recalled(pin, old[pin.pin]) if pin.pin in old else pin for pin in now)
 
 

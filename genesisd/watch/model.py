@@ -226,6 +226,8 @@ class PinFacts:
         pin: its id.
         slots: the parts it plays (current, rollback, candidate, stable).
         collisions: of its diff with our patches on this pin; None: not looked at (no diff, no tree).
+        of: the pin's ``identity`` when it was looked at. Ids are names that people give anew; facts are of files.
+        head: the commit whose diff was looked at, or None.
     """
 
     pin: str
@@ -233,6 +235,8 @@ class PinFacts:
     lineage: LineageFact = LineageFact()
     content: ContentFact = ContentFact()
     collisions: tuple[Collision, ...] | None = None
+    of: str = ""
+    head: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,3 +286,8 @@ class Pin:
     commit: str | None = None
     slots: tuple[str, ...] = ()
     tree: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Equal for pins with the same files and history, whatever they are called."""
+        return f"{self.version} {self.commit or ''}".strip()

@@ -124,6 +124,7 @@ class Sweep:
         history = await self._history(pulls, pins)
         appraisal = await self._look(pulls, pins, patches)
         facts = await self._facts(refs, known, pins, history, appraisal)
+        appraisal = replace(appraisal, anchors=await pin_facts.anchors(self._on.facts, pins, appraisal.anchors))
         known = {**await self._on.facts.known(), **known}
         result = replace(result, watchlist=watchlist, known=known, pins=pins, facts=facts, anchors=appraisal.anchors)
         result = await self._judge(result, watchlist, rows, appraisal, patches)
@@ -151,8 +152,13 @@ class Sweep:
         try:
             pins = await self._on.pins()
         except ConfigError as error:
-            self._troubles.append(f"no pin can be looked into: {error.message}")
-            return ()
+            # Without pins all that was ever asked of people because of one would pass, and be asked anew tomorrow.
+            self._troubles.append(
+                f"which pins there are cannot be told, and those of before are taken: {error.message}"
+            )
+            pins = await pin_facts.last_pins(self._on.facts)
+        else:
+            await pin_facts.keep_pins(self._on.facts, pins)
         self._troubles += [f"pin {pin.id} has no files in the cache to look into" for pin in pins if not pin.tree]
         return pins
 
@@ -217,7 +223,7 @@ class Sweep:
         fresh = {}
         for ref in refs:
             pull = known[ref].pull if ref in known else None
-            fresh[ref] = remembered(pull, pin_facts.joined(ref, pins, history, appraisal), before.get(ref, ()))
+            fresh[ref] = remembered(pull, pin_facts.joined(ref, pull, pins, history, appraisal), before.get(ref, ()))
         await pin_facts.keep(self._on.facts, fresh)
         return {**before, **fresh}
 

@@ -61,3 +61,12 @@ def test_what_is_seen_goes_before_what_was():
 def test_what_may_have_another_diff_is_not_remembered(told):
     """Near miss: an open one may be pushed anew any day."""
     assert remembered(told, BLIND, OLD) == BLIND
+
+
+def test_an_open_one_is_remembered_by_its_head():
+    """As long as nobody pushed, its diff is the one that was looked at."""
+    seen = tuple(replace(one, head="a" * 40) for one in OLD)
+    still, pushed = (replace(pull(State.OPEN), head=one * 40) for one in "ab")
+    assert [one.content for one in remembered(still, BLIND, seen)] == [one.content for one in OLD]
+    assert remembered(pushed, BLIND, seen) == BLIND
+    assert remembered(replace(still, head=None), BLIND, OLD) == BLIND

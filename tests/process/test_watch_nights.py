@@ -1,0 +1,75 @@
+"""Bad nights of the watch: what breaks around a sweep neither undoes what was known nor is told as something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from genesisd.errors import UnavailableError
+from genesisd.watch.decisions import DecisionKind, Standing
+from genesisd.watch.model import Content
+from tests.helpers.fakegithub import World
+from tests.helpers.fakegithub.facts import Fact
+from tests.helpers.watched_box import watched_box
+from tests.process.test_watch_sweep import FIXED, LIST, ONE, TWO, body, landed, pins, repo, told, tree
+
+__all__ = ["repo"]
+pytestmark = pytest.mark.process
+
+
+class Broken:
+    """An appraiser whose child comes to nothing."""
+
+    async def appraise(self, *_):
+        raise UnavailableError("no memory")
+
+    async def dossier(self, *_):
+        raise UnavailableError("no memory")
+
+
+@pytest.fixture
+async def retiring(tmp_path, repo):
+    """A box whose pin has the fix, so that one retire candidate is open."""
+    fix = repo.commit("[Bugfix] Mend an empty step (#1)", **{"vllm/v1/core/sched/scheduler.py": body(FIXED)})
+    tree(tmp_path / "box", "0.32.0", repo, fix)
+    declared = pins(now=("0.32.0", fix, ["current"]))
+    async with watched_box(tmp_path / "box", LIST, World.of(landed(repo, fix), Fact(TWO)), pins=declared) as box:
+        await box.sweep()
+        yield box
+
+
+async def candidate(box):
+    """Id and standing of the retire candidate."""
+    return next(
+        (one.id, one.standing) for one in await box.kept() if one.decision.kind is DecisionKind.RETIRE_CANDIDATE
+    )
+
+
+async def test_a_pin_that_took_another_version_has_nothing_yet(retiring, repo, tmp_path):
+    """Its id is an old one and its files are not: what the old version had asks nobody to give a patch up."""
+    pins_file = retiring.folder / "pins.yaml"
+    pins_file.write_text(pins_file.read_text().replace("0.32.0", "0.31.0"))
+    tree(tmp_path / "box", "0.31.0", repo, repo.git("rev-list", "--max-parents=0", "HEAD").strip())
+    retiring.watching.grounds.appraiser = Broken
+    assert (await retiring.sweep()).outcome == "partial"
+    assert (await told(retiring, ONE, "now"))[1] is Content.UNKNOWN
+    assert (await candidate(retiring))[1] is Standing.PASSED
+
+
+async def test_a_broken_pins_file_takes_nothing_back(retiring):
+    """What was asked stays asked, by the pins of before, and the trouble is told."""
+    before, kept = await candidate(retiring), await told(retiring, ONE, "now")
+    (retiring.folder / "pins.yaml").write_text("pins: [")
+    swept = await retiring.sweep()
+    assert swept.outcome == "partial"
+    assert "those of before are taken" in swept.summary["text"]
+    assert (await candidate(retiring), await told(retiring, ONE, "now")) == (before, kept)
+    assert not retiring.sink.of("watch_decision_passed")
+
+
+async def test_a_night_without_a_look_at_the_pins_takes_nothing_back(retiring):
+    """The child came to nothing: content and anchors are what they were, for the files are the same."""
+    before = [(one.id, one.standing, one.decision.kind) for one in await retiring.kept()]
+    assert before
+    retiring.watching.grounds.appraiser = Broken
+    assert (await retiring.sweep()).outcome == "partial"
+    assert [(one.id, one.standing, one.decision.kind) for one in await retiring.kept()] == before
