@@ -265,6 +265,7 @@ class Daemon:
     async def _refresh(self) -> None:
         """Before a scrape."""
         self.metrics.refresh()
+        await self.parts.watching.refresh()
         await self._refresh_fronts()
         if any(spec.gpus for spec in self.parts.supervisor.specs.values()):
             with contextlib.suppress(GenesisError):

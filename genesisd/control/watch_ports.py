@@ -77,7 +77,7 @@ class WatchApi(Protocol):
         ...
 
     async def sweep(self, kind: str, peer: Peer) -> SweepView:
-        """Begin a sweep now, beside the schedule; where one goes on, that one. Returns once it has begun.
+        """Begin a sweep now, beside the schedule; where one goes on that does as much, that one. Returns once it has begun.
 
         Args:
             kind: ``nightly`` (all rows), ``hourly`` (P0 and P1), ``weekly`` (all, nothing taken from what was kept).

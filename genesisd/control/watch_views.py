@@ -56,7 +56,8 @@ class WatchStatusView:
     Attributes:
         watchlist: path of the file, or None where nothing is watched.
         rows: how many by state (``open``, ``closed``, ``merged``, ``unknown``).
-        oldest: age in seconds of the oldest newest answer of a row; None where a row was never answered for.
+        oldest: for how many seconds that row waits for an answer which has waited longest: since its newest one, or
+            where there never was one since it was first asked about. None: there is no row.
         stale: rows whose facts are older than allowed.
         decisions: open ones by kind.
         urgent: open ones by urgency.

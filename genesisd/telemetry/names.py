@@ -16,8 +16,9 @@ from genesisd.supervisor.model import Phase
 from genesisd.telemetry.events import KINDS
 from genesisd.telemetry.families import Family, Kind
 from genesisd.watch.decisions import QUIET, DecisionKind, Urgency
+from genesisd.watch.kinds import SweepKind
 from genesisd.watch.model import State
-from genesisd.watch.result import SweepKind, SweepOutcome
+from genesisd.watch.result import SweepOutcome
 
 G, C = Kind.GAUGE, Kind.COUNTER
 OTHER = "other"

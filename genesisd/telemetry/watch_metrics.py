@@ -14,9 +14,9 @@ from genesisd.telemetry.names import one_of
 from genesisd.watch.cost import Asked
 from genesisd.watch.cron import Cron, next_after, parse_cron
 from genesisd.watch.decisions import QUIET, KeptDecision, Standing
-from genesisd.watch.result import SweepKind
+from genesisd.watch.kinds import SCHEDULED, SweepKind
 from genesisd.watch.spec import ScheduleSpec, WatchSpec
-from genesisd.watch.windows import SCHEDULED, moment
+from genesisd.watch.windows import moment
 
 _SLOTS, _DAYS = 200, 800
 """How many times of a schedule are looked at for the longest time between two of them, and how far ahead."""

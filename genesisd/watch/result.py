@@ -8,22 +8,11 @@ from enum import StrEnum
 
 from genesisd.watch.cost import Asked, Release
 from genesisd.watch.decisions import Decision, KeptDecision
+from genesisd.watch.kinds import SweepKind
 from genesisd.watch.model import AnchorFact, Collision, Known, Pin, PinFacts, Pull, State
 from genesisd.watch.ports import Met
 from genesisd.watch.refs import Ref
 from genesisd.watch.rows import Watchlist
-
-
-class SweepKind(StrEnum):
-    """How much of it is asked."""
-
-    NIGHTLY = "nightly"
-    HOURLY = "hourly"
-    """Rows of P0 and P1 alone."""
-    WEEKLY = "weekly"
-    """As nightly, and diffs are fetched anew."""
-    NOW = "now"
-    """As nightly, on a person's word."""
 
 
 class SweepOutcome(StrEnum):

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import platform
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,9 +21,10 @@ from genesisd.clock import Clock, SystemClock
 from genesisd.errors import UnavailableError
 from genesisd.watch.claims import FAILED, LEASE, Claim, Claims, Swept
 from genesisd.watch.cron import Cron, parse_cron
+from genesisd.watch.kinds import SCHEDULED, SweepKind
 from genesisd.watch.ports import Ledger
 from genesisd.watch.spec import ScheduleSpec
-from genesisd.watch.windows import SCHEDULED, Due, Kind, due, moment, next_begin
+from genesisd.watch.windows import Due, due, moment, next_begin
 
 LOOK_SECONDS = 60.0
 _JUMP = 2.0
@@ -32,6 +34,16 @@ LONGEST = 4 * 3600.0
 """Seconds after which a sweep is given up: one that hangs must not be the last."""
 
 Sweep = Callable[[Claim], Awaitable[Swept]]
+
+
+@dataclass(slots=True, eq=False)
+class _Order:
+    """A sweep that people wait for; who asks before it begins shares it, and it does what the widest of them asks."""
+
+    kind: SweepKind
+    made: asyncio.Future[Swept]
+    claim: Claim | None = None
+    begins: bool = False
 
 
 class Schedule:
@@ -65,10 +77,11 @@ class Schedule:
         self._trouble = trouble
         self._box = platform.node() if box is None else box
         self._claims = Claims(ledger, owner, self._clock, trouble)
-        self._crons: dict[Kind, Cron] = {}
+        self._crons: dict[SweepKind, Cron] = {}
         self._jitter = 0.0
-        self._asked: asyncio.Future[Swept] | None = None
-        self._resting: dict[Kind, tuple[float, float]] = {}
+        self._orders: list[_Order] = []
+        """At most two: one that begins or runs, and one that waits for it."""
+        self._resting: dict[SweepKind, tuple[float, float]] = {}
         """After a failure: until when (monotonic) it rests, and how long."""
         self._wake = asyncio.Event()
         self._turn = asyncio.Lock()
@@ -80,7 +93,7 @@ class Schedule:
 
     def change(self, spec: ScheduleSpec) -> None:
         """Other times from now on. Raises ValueError for a cron line that cannot be read."""
-        lines = {Kind.WEEKLY: spec.weekly, Kind.NIGHTLY: spec.nightly, Kind.HOURLY: spec.hourly}
+        lines = {SweepKind.WEEKLY: spec.weekly, SweepKind.NIGHTLY: spec.nightly, SweepKind.HOURLY: spec.hourly}
         self._crons = {kind: parse_cron(line) for kind in SCHEDULED if (line := lines[kind]) is not None}
         self._jitter = spec.jitter
         self._arm()
@@ -98,16 +111,21 @@ class Schedule:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        _tell(self._asked, _stopping())
+        for order in self._orders:
+            _tell(order, _stopping())
 
-    async def now(self) -> Swept:
-        """Sweep all rows now, or with whoever asked before it began; raises UnavailableError where the daemon stops."""
-        if self._asked is None or self._asked.done():
-            self._asked = asyncio.get_running_loop().create_future()
+    async def now(self, kind: SweepKind = SweepKind.NOW) -> Swept:
+        """Sweep now, or with whoever asked before it began; raises UnavailableError where the daemon stops."""
+        waiting = next((one for one in self._orders if not one.begins), None)
+        if waiting is None:
+            waiting = _Order(kind, asyncio.get_running_loop().create_future())
+            self._orders.append(waiting)
+        elif not waiting.kind.does(kind):
+            waiting.kind = kind
         self._wake.set()
-        return await asyncio.shield(self._asked)
+        return await asyncio.shield(waiting.made)
 
-    def next_times(self) -> Mapping[Kind, float]:
+    def next_times(self) -> Mapping[SweepKind, float]:
         """When each is to begin, seconds since the epoch."""
         return {kind: self._next(kind).timestamp() for kind in self._crons}
 
@@ -134,8 +152,8 @@ class Schedule:
                     await self._wake.wait()
 
     async def _claim(self) -> tuple[Claim, ...]:
-        if self._asked is not None:
-            return await self._claim_asked(self._asked)
+        if self._orders and (claims := await self._claim_asked(self._orders[0])):
+            return claims
         at, monotonic = moment(self._clock.wall()), self._clock.monotonic()
         dues = [
             due(cron, kind, at, self._jitter, self._box)
@@ -144,35 +162,36 @@ class Schedule:
         ]
         return await self._claims.take([one for one in dues if not self._claims.is_done(one)])
 
-    async def _claim_asked(self, asked: asyncio.Future[Swept]) -> tuple[Claim, ...]:
-        at = self._clock.wall()
+    async def _claim_asked(self, order: _Order) -> tuple[Claim, ...]:
+        order.begins, at = True, self._clock.wall()
         window = moment(at).isoformat(timespec="microseconds")
         try:
-            return await self._claims.take([Due(kind=Kind.MANUAL, window=window, slot=at, late=0.0)])
+            claims = await self._claims.take([Due(kind=order.kind, window=window, slot=at, late=0.0)])
         except Exception as error:
-            self._asked = None
-            _tell(asked, UnavailableError(f"the sweep could not begin: {error}", hint="look at the store's disk"))
+            self._orders.remove(order)
+            _tell(order, UnavailableError(f"the sweep could not begin: {error}", hint="look at the store's disk"))
             raise
+        order.claim = claims[0] if claims else None
+        return claims
 
     async def _run(self, claims: tuple[Claim, ...]) -> None:
         """The first alone is swept: it does what the others ask for."""
         first = claims[0]
-        asked = None
-        if first.due.kind is Kind.MANUAL:
-            asked, self._asked = self._asked, None
+        order = next((one for one in self._orders if one.claim is first), None)
         self.running = first.due
         try:
             swept = await self._made(claims)
         except asyncio.CancelledError:
             await self._claims.close(claims, Swept(FAILED, {"text": "it was stopped"}))
-            _tell(asked, _stopping())
-            raise
+            raise  # ``close`` tells whoever waits
         finally:
             self.running = None
         await self._claims.close(claims, swept)
-        self._rest(first.due.kind, failed=swept.outcome == FAILED)
-        if asked is not None and not asked.done():
-            asked.set_result(swept)
+        if order is None:
+            self._rest(first.due.kind, failed=swept.outcome == FAILED)
+            return
+        self._orders.remove(order)
+        order.made.set_result(swept)
 
     async def _made(self, claims: tuple[Claim, ...]) -> Swept:
         sweep = asyncio.ensure_future(self._sweep(claims[0]))
@@ -193,10 +212,10 @@ class Schedule:
             sweep.cancel()
             await asyncio.gather(sweep, return_exceptions=True)
 
-    def _rest(self, kind: Kind, *, failed: bool) -> None:
+    def _rest(self, kind: SweepKind, *, failed: bool) -> None:
         """A failed kind waits before it is tried again; what it stood for besides is tried at once, by itself."""
         _, before = self._resting.pop(kind, (0.0, 0.0))
-        if failed and kind is not Kind.MANUAL:
+        if failed:
             seconds = min(max(_RETRY, 2 * before), _LONGEST_RETRY)
             self._resting[kind] = (self._clock.monotonic() + seconds, seconds)
 
@@ -218,18 +237,18 @@ class Schedule:
             self._set = offset
             self._arm()
 
-    def _next(self, kind: Kind) -> datetime:
+    def _next(self, kind: SweepKind) -> datetime:
         return next_begin(self._crons[kind], kind, moment(self._clock.wall()), self._jitter, self._box)
 
-    def seconds_until(self, kind: Kind) -> float:
+    def seconds_until(self, kind: SweepKind) -> float:
         """Until the next window of ``kind`` is to begin, by our clock."""
         return self._next(kind).timestamp() - self._clock.wall()
 
 
-def _tell(asked: asyncio.Future[Swept] | None, error: UnavailableError) -> None:
-    if asked is not None and not asked.done():
-        asked.set_exception(error)
-        asked.exception()  # perhaps nobody waits for it any more
+def _tell(order: _Order, error: UnavailableError) -> None:
+    if not order.made.done():
+        order.made.set_exception(error)
+        order.made.exception()  # perhaps nobody waits for it any more
 
 
 def _stopping() -> UnavailableError:
@@ -239,7 +258,7 @@ def _stopping() -> UnavailableError:
 class _Begins(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
     """Asks the windows, so that cron is read in one place; the scheduler's clock may be another than ours."""
 
-    def __init__(self, schedule: Schedule, kind: Kind) -> None:
+    def __init__(self, schedule: Schedule, kind: SweepKind) -> None:
         self._schedule = schedule
         self._kind = kind
 

@@ -20,11 +20,12 @@ from genesisd.watch.changing import Written
 from genesisd.watch.cost import Asked
 from genesisd.watch.decisions import Decision
 from genesisd.watch.held import remembered
+from genesisd.watch.kinds import SweepKind
 from genesisd.watch.model import Answer, Known, LineageFact, PatchFact, Pin, PinFacts, Pull, Unanswered
 from genesisd.watch.newcomers import Newcomers
 from genesisd.watch.ports import Appraisal, Appraiser, Decisions, Diff, Facts, Index, Mirror, Patches, Upstream
 from genesisd.watch.refs import Ref
-from genesisd.watch.result import StatusChange, SweepKind, SweepOutcome, SweepResult
+from genesisd.watch.result import StatusChange, SweepOutcome, SweepResult
 from genesisd.watch.rows import Row, Watchlist, row_id
 from genesisd.watch.scoring import Interests
 from genesisd.watch.spec import WatchSpec
@@ -193,11 +194,12 @@ class Sweep:
         self._say(Step.DIFFS)
         diffs: dict[Ref, Diff] = {}
         trees = [pin for pin in pins if pin.tree]
-        if trees:
-            for pull in pulls:
-                if (diff := await self._on.upstream.diff(pull)) is not None:
-                    diffs[pull.ref] = diff
-        if trees and (missing := len(pulls) - len(diffs)):
+        if not trees:
+            return Appraisal(content={}, collisions={})
+        for pull in pulls:
+            if (diff := await self._on.upstream.diff(pull)) is not None:
+                diffs[pull.ref] = diff
+        if missing := len(pulls) - len(diffs):
             self._troubles.append(f"{missing} of {len(pulls)} diffs could not be had")
         self._say(Step.LOOK)
         ours = sorted(patch.id for patch in patches.values() if patch.active)

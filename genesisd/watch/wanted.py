@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from genesisd.watch.kinds import SweepKind
 from genesisd.watch.model import Known, PatchFact, Pull
 from genesisd.watch.refs import Ref
-from genesisd.watch.result import SweepKind
 from genesisd.watch.rows import Row, Watchlist, WatchRow
 
 URGENT = ("P0", "P1")

@@ -9,25 +9,10 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 
 from genesisd.watch.cron import Cron, newest, next_after
+from genesisd.watch.kinds import SweepKind
 
-
-class Kind(StrEnum):
-    """The sweeps there are; of those that come from the schedule, each does all that the later ones do."""
-
-    WEEKLY = "weekly"
-    """All rows, with nothing taken from what was kept."""
-    NIGHTLY = "nightly"
-    HOURLY = "hourly"
-    """The rows that matter most."""
-    MANUAL = "manual"
-    """Somebody asked for it. It stands for no window but its own."""
-
-
-SCHEDULED = (Kind.WEEKLY, Kind.NIGHTLY, Kind.HOURLY)
-"""Widest first."""
 LATE = 120.0
 """Seconds: a busy machine, and the minute after which a wake that never came is made up for."""
 
@@ -43,7 +28,7 @@ class Due:
         late: seconds past the time it was to begin.
     """
 
-    kind: Kind
+    kind: SweepKind
     window: str
     slot: float
     late: float
@@ -61,7 +46,7 @@ def window_of(cron: Cron, slot: datetime) -> str:
     return f"{slot:%Y-%m-%dT%HZ}" if len(cron.hours) > 1 else f"{slot:%Y-%m-%d}"
 
 
-def begins(cron: Cron, kind: Kind, slot: datetime, jitter: float, box: str) -> datetime:
+def begins(cron: Cron, kind: SweepKind, slot: datetime, jitter: float, box: str) -> datetime:
     """When ``slot`` is to begin: some seconds later, so that boxes with one schedule do not ask all at once.
 
     The delay is drawn from the names, so that it is the same after a restart, and never reaches far into the next slot.
@@ -72,7 +57,7 @@ def begins(cron: Cron, kind: Kind, slot: datetime, jitter: float, box: str) -> d
     return slot + timedelta(seconds=most * int.from_bytes(drawn[:4]) / 2**32)
 
 
-def due(cron: Cron, kind: Kind, at: datetime, jitter: float, box: str) -> Due:
+def due(cron: Cron, kind: SweepKind, at: datetime, jitter: float, box: str) -> Due:
     """The newest window that was to begin by now; whether it is done, the ledger knows.
 
     Older windows that were missed are gone: one late sweep learns all that they would have.
@@ -86,7 +71,7 @@ def due(cron: Cron, kind: Kind, at: datetime, jitter: float, box: str) -> Due:
     return Due(kind=kind, window=window_of(cron, slot), slot=slot.timestamp(), late=late)
 
 
-def next_begin(cron: Cron, kind: Kind, at: datetime, jitter: float, box: str) -> datetime:
+def next_begin(cron: Cron, kind: SweepKind, at: datetime, jitter: float, box: str) -> datetime:
     """The first time after ``at`` that a window is to begin."""
     slot = newest(cron, at)
     start = begins(cron, kind, slot, jitter, box)

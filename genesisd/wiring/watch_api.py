@@ -20,12 +20,13 @@ from genesisd.control.watch_views import (
     WatchStatusView,
     WatchWhyView,
 )
-from genesisd.errors import ConfigError, ConflictError, NotFoundError
+from genesisd.errors import ConfigError, ConflictError, NotFoundError, UnavailableError
 from genesisd.store.store import Store
 from genesisd.supervisor.ports import EventSink
+from genesisd.watch.claims import Swept
 from genesisd.watch.decisions import DecisionKind, Dossier, KeptDecision, Standing
+from genesisd.watch.kinds import SweepKind
 from genesisd.watch.refs import Ref
-from genesisd.watch.result import SweepKind
 from genesisd.watch.revisit import PredicateError, refuse
 from genesisd.watch.rows import row_id
 from genesisd.wiring import watch_views
@@ -68,13 +69,13 @@ class WatchDesk:
             return WatchStatusView(watchlist=None)
         looked, now = await self._watching.looked(), self._clock.wall()
         views = watch_views.rows(looked, now, spec.max_age)
-        ages = [now - view.checked_at for view in views if view.checked_at is not None]
+        waits = [max(0.0, now - looked.waits_since(row.upstream, now)) for row in looked.rows()]
         made = [one.decision for one in looked.open()]
         asked = self._watching.asked
         return WatchStatusView(
             watchlist=str(spec.watchlist),
             rows=watch_views.by_state(views),
-            oldest=max(ages, default=None),
+            oldest=max(waits, default=None),
             stale=len(looked.stale(now, spec.max_age)),
             decisions=dict(Counter(str(one.kind) for one in made)),
             urgent=dict(Counter(str(one.urgency) for one in made)),
@@ -83,7 +84,7 @@ class WatchDesk:
             resets_at=asked.budget.resets_at,
             sweep=self._watching.progress.going,
             schedule=await self._scheduled(),
-            recent=tuple([watch_views.swept(one) for one in await self._store.watch_ledger.list(limit=RECENT)]),
+            recent=await self._recent(),
             troubles=self._troubles(looked),
         )
 
@@ -202,34 +203,44 @@ class WatchDesk:
     # --- sweeps -----------------------------------------------------------------------------------------------
 
     async def sweep(self, kind: str, peer: Peer) -> SweepView:
-        """Begin a sweep now; where one goes on, that one. Returns once it has begun."""
+        """Begin a sweep now; where one goes on that does as much, that one. Returns once it has begun."""
         self._refuse_unwatched()
-        progress = self._watching.progress
-        if progress.going is not None:
+        progress, wanted = self._watching.progress, SweepKind.NOW if kind == SweepKind.NIGHTLY else SweepKind(kind)
+        if progress.going is not None and SweepKind(progress.going.kind).does(wanted):
             return progress.going
         self._sink.emit("order", verb="watch-sweep", sort=kind, peer=str(peer))
         before = progress.view
-        swept = self._watching.order(SweepKind.NOW if kind == SweepKind.NIGHTLY else SweepKind(kind))
+        swept = self._watching.order(wanted)
         try:
             async with asyncio.timeout(BEGIN_SECONDS):
-                while progress.view is None or (before is not None and progress.view.id == before.id):
-                    changed = asyncio.ensure_future(progress.changed())
-                    waited: set[asyncio.Future[Any]] = {changed, swept}
-                    await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-                    changed.cancel()
-                    if swept.done():
-                        swept.result()  # raises why it could not begin
+                while (found := self._begun(before, wanted)) is None and not swept.done():
+                    await _first(progress.change, swept)
         except TimeoutError:
-            raise ConflictError("the sweep has not begun yet", hint="genesisctl watch status shows it") from None
-        return progress.view
+            hint = "genesisctl watch status shows it"
+            raise ConflictError("the sweep has not begun yet, and comes after the one before it", hint=hint) from None
+        if found is None:
+            swept.result()  # raises why it could not begin
+            found = progress.view  # it is over, and perhaps another one goes on by now
+        if found is None:
+            raise UnavailableError("the sweep did not begin", hint="the daemon's log tells why")
+        return found
+
+    def _begun(self, before: SweepView | None, wanted: SweepKind) -> SweepView | None:
+        """The sweep that began since ``before`` and does what is wanted."""
+        view = self._watching.progress.view
+        if view is None or (before is not None and view.id == before.id):
+            return None
+        return view if SweepKind(view.kind).does(wanted) else None
 
     async def progress(self, sweep: int | None) -> AsyncIterator[SweepView]:
         """A sweep as it is, each time it gets on, and at last as it ended. Raises NotFoundError."""
         view = self._watching.progress.view
         if view is not None and sweep in {None, view.id}:
-            async for one in self._watching.progress.follow(view.id):
-                yield one
-            return
+            sweep, last = view.id, view
+            async for last in self._watching.progress.follow(view.id):
+                yield last
+            if last.finished is not None:
+                return
         ended = await self._store.watch_ledger.list(limit=1000)
         found = next((one for one in ended if sweep is None or one.id == sweep), None)
         if found is None:
@@ -250,6 +261,10 @@ class WatchDesk:
         if self._watching.spec.watchlist is None:
             raise ConflictError("nothing is watched", hint="set 'watch: {watchlist: FILE}' in the configuration")
 
+    async def _recent(self) -> tuple[SweepView, ...]:
+        newest = await self._store.watch_ledger.list(limit=RECENT + 1)
+        return tuple(watch_views.swept(one) for one in newest if one.finished is not None)[:RECENT]
+
     async def _scheduled(self) -> tuple[ScheduledView, ...]:
         due = self._watching.due()
         found = []
@@ -266,3 +281,13 @@ class WatchDesk:
         if spec.token.file is None and spec.token.credential is None:
             found.append("no token is configured: upstream lets sixty questions an hour through")
         return (*found, *self._watching.troubles)
+
+
+async def _first(change: asyncio.Event, swept: asyncio.Future[Swept]) -> None:
+    """Wait for either."""
+    changed = asyncio.ensure_future(change.wait())
+    waited: set[asyncio.Future[Any]] = {changed, swept}
+    try:
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        changed.cancel()

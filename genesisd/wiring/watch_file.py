@@ -16,14 +16,18 @@ class WatchlistFile:
         self._read: tuple[object, Watchlist | None, str] = (None, None, "")
 
     def read(self, path: Path) -> tuple[Watchlist | None, str]:
-        """The list, or why it cannot be read. Blocks."""
+        """The list, or the newest one of this life that could be read, and why it cannot be. Blocks.
+
+        A list that somebody broke by a slip is watched by nobody; were it taken for none, its rows would not even
+        be told as growing old.
+        """
         identity = _identity(path)
         known, found, trouble = self._read
         if identity is None or identity != known:
             try:
                 found, trouble = load(path), ""
             except ConfigError as error:
-                found, trouble = None, error.message
+                found, trouble = found if found is not None and found.file == str(path) else None, error.message
             self._read = (identity, found, trouble)
         return found, trouble
 

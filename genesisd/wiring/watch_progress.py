@@ -10,6 +10,8 @@ from genesisd.control.watch_views import SweepView
 from genesisd.watch.sweep import Step
 
 STEPS = tuple(Step)
+RECENT = 8
+"""Sweeps whose end is remembered."""
 
 
 class Progress:
@@ -19,6 +21,7 @@ class Progress:
         self.view: SweepView | None = None
         """The sweep that goes on, or else the newest of this daemon's life."""
         self._changed = asyncio.Event()
+        self._ended: dict[int, SweepView] = {}
 
     @property
     def going(self) -> SweepView | None:
@@ -36,14 +39,17 @@ class Progress:
 
     def end(self, view: SweepView) -> None:
         """It is over."""
-        self._set(replace(view, at=len(STEPS), of=len(STEPS)))
+        over = replace(view, at=len(STEPS), of=len(STEPS))
+        self._ended = {one: self._ended[one] for one in [*self._ended][1 - RECENT :]} | {view.id: over}
+        self._set(over)
 
-    async def changed(self) -> None:
-        """Wait for the next change of anything."""
-        await self._changed.wait()
+    @property
+    def change(self) -> asyncio.Event:
+        """Set at the next change of anything; asked for before one looks, so that none is missed."""
+        return self._changed
 
     async def follow(self, sweep: int) -> AsyncIterator[SweepView]:
-        """Its views, the last of which has ``finished``; ends at once for a sweep that is not the present one."""
+        """Its views, the last of which has ``finished``; none for a sweep that is neither the present nor a recent one."""
         while self.view is not None and self.view.id == sweep:
             shown, changed = self.view, self._changed
             yield shown
@@ -51,6 +57,8 @@ class Progress:
                 return
             if self.view is shown:
                 await changed.wait()
+        if sweep in self._ended:  # who reads slowly finds the next one here before they saw the end of theirs
+            yield self._ended[sweep]
 
     def _set(self, view: SweepView) -> None:
         self.view = view

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
 from typing import Any
 
+from genesisd.store.meta import StoreReadError
 from genesisd.supervisor.ports import EventSink
 from genesisd.telemetry.watch_metrics import WatchMetrics
-from genesisd.watch.decisions import QUIET, Urgency
+from genesisd.watch.decisions import QUIET, KeptDecision, Standing, Urgency
 from genesisd.watch.ports import Facts
 from genesisd.watch.result import SweepOutcome, SweepResult
 from genesisd.watch.rows import row_id
@@ -14,6 +17,8 @@ from genesisd.wiring.watch_views import Looked, by_state, rows
 
 SEEN = "release-seen"
 """Kind of the note that holds the newest release that was told."""
+DECIDED = "decision-told"
+"""Kind of the notes that hold which decisions were told as open: since when, by id."""
 MOVED = "moved-told"
 """Kind of the notes that hold where a pull request was told to have moved."""
 ASKED = "row-asked"
@@ -39,9 +44,9 @@ class Telling:
             self._sink.emit("watch_file_written", path=result.watchlist.file, rows=len(result.changes))
         if result.refused:
             self._sink.emit("watch_file_refused", text=result.refused)
-        await self._moved(result)
-        self._decided(result)
-        await self._released(result)
+        for part in (self._moved, self._standing, self._released):
+            with contextlib.suppress(StoreReadError):  # what was not kept as told is told by the next sweep
+                await part(result)
         for one in result.new:
             told: dict[str, Any] = {"ref": str(one.pull.ref), "title": one.pull.title, "score": round(one.score, 1)}
             self._sink.emit("watch_pull_seen", **told, reasons=list(one.reasons), patches=list(one.patches))
@@ -59,18 +64,31 @@ class Telling:
             self._sink.emit("watch_stale", rows=len(stale), first=", ".join(stale[:5]), max_age=max_age)
         self._stale = bool(stale)
 
-    def _decided(self, result: SweepResult) -> None:
-        for kept in (*result.met.opened, *result.met.reopened):
-            made = kept.decision
+    async def decided(self, kept: Iterable[KeptDecision], because: str = "") -> None:
+        """Tell the open ones that were not told yet, and of those that were told the ones that have passed.
+
+        By what was told and not by what is new: a sweep may be cut off between its decisions and this.
+        Raises StoreReadError.
+        """
+        told = await self._facts.recall(DECIDED)
+        notes: dict[str, float | None] = {}
+        for one in kept:
+            known, made = told.get(str(one.id)), one.decision
             if made.kind in QUIET:
                 continue
-            kind = "watch_decision_urgent" if made.urgency is Urgency.NOW else "watch_decision_opened"
-            told = {"decision": kept.id, "asked": str(made.kind), "ref": str(made.ref), "urgency": str(made.urgency)}
-            self._sink.emit(kind, **told, patches=list(made.patches), reason=made.reason)
-        for kept in result.met.passed:
-            if kept.decision.kind not in QUIET:
-                told = {"decision": kept.id, "asked": str(kept.decision.kind), "ref": str(kept.decision.ref)}
-                self._sink.emit("watch_decision_passed", **told)
+            if one.standing is Standing.OPEN and known != one.opened:
+                kind = "watch_decision_urgent" if made.urgency is Urgency.NOW else "watch_decision_opened"
+                why = {"patches": list(made.patches), "reason": f"{because}{made.reason}"}
+                self._sink.emit(kind, **_named(one), urgency=str(made.urgency), **why)
+                notes[str(one.id)] = one.opened
+            elif one.standing is Standing.PASSED and known is not None:
+                self._sink.emit("watch_decision_passed", **_named(one))
+                notes[str(one.id)] = None
+        if notes:
+            await self._facts.note(DECIDED, notes)
+
+    async def _standing(self, result: SweepResult) -> None:
+        await self.decided(result.kept)
 
     async def _moved(self, result: SweepResult) -> None:
         moves = {str(ref): str(one.pull.now_at) for ref, one in result.known.items() if one.pull and one.pull.now_at}
@@ -107,6 +125,10 @@ class Telling:
             self._sink.emit("watch_sweep_ended", **told, outcome=str(result.outcome), **summary(result))
         self._metrics.asked(result.asked)
         self._metrics.swept(str(result.kind), result.seconds, str(result.outcome), result.started + result.seconds)
+
+
+def _named(kept: KeptDecision) -> dict[str, Any]:
+    return {"decision": kept.id, "asked": str(kept.decision.kind), "ref": str(kept.decision.ref)}
 
 
 def summary(result: SweepResult) -> dict[str, int]:

@@ -6,14 +6,13 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import aiohttp
 
 from genesisd.clock import Clock
 from genesisd.config.root import Config
 from genesisd.control.watch_views import SweepView
-from genesisd.errors import ConfigError, GenesisError
+from genesisd.errors import ConflictError, GenesisError
 from genesisd.identity import boot_id
 from genesisd.store.meta import StoreReadError
 from genesisd.store.store import Store
@@ -23,22 +22,19 @@ from genesisd.telemetry.watch_metrics import WatchMetrics
 from genesisd.watch import pin_facts
 from genesisd.watch.claims import FAILED, Claim, Swept
 from genesisd.watch.cost import Asked
-from genesisd.watch.decisions import DecisionKind
-from genesisd.watch.result import SweepKind, SweepResult
+from genesisd.watch.kinds import SweepKind
 from genesisd.watch.revisit import come_true
 from genesisd.watch.schedule import Schedule
 from genesisd.watch.spec import WatchSpec
 from genesisd.watch.standing import predicates
 from genesisd.watch.sweep import Step, Sweep
-from genesisd.watch.windows import Kind
 from genesisd.wiring.patch_facts import PatchFacts
-from genesisd.wiring.watch_dossiers import DossierMaker
 from genesisd.wiring.watch_file import WatchlistFile
-from genesisd.wiring.watch_ground import Grounded, GroundMaker
+from genesisd.wiring.watch_following import Following
+from genesisd.wiring.watch_ground import GroundMaker
 from genesisd.wiring.watch_progress import Progress
 from genesisd.wiring.watch_reports import Reports
 from genesisd.wiring.watch_telling import ASKED, Telling, summary
-from genesisd.wiring.watch_trials import RecordedTrials
 from genesisd.wiring.watch_views import Looked
 from genesisd.wiring.watch_workers import WatchedWorkers
 
@@ -78,9 +74,9 @@ class Watching:
         self.reports = Reports(config().paths.state_dir / "watch" / "reports")
         self.progress = Progress()
         self._telling = Telling(sink, metrics, store.watch_facts)
-        self._trials = RecordedTrials(store.watch_facts, sink, clock)
+        self._following = Following(store, self.reports, sink, clock)
         self._schedule: Schedule | None = None
-        self._asked_for = SweepKind.NOW
+        self._closed = False
         self._true: frozenset[str] = frozenset()
         self.asked = Asked()
         """What the newest sweep of this life asked."""
@@ -103,33 +99,45 @@ class Watching:
         await self.reconfigured()
 
     async def close(self) -> None:
-        """End; a sweep that goes on leaves its window open for the next daemon."""
+        """End for good; a sweep that goes on leaves its window open for the next daemon."""
+        self._closed = True
+        await self._end()
+
+    async def _end(self) -> None:
         if self._schedule is not None:
             schedule, self._schedule = self._schedule, None
             await schedule.close()
 
     async def reconfigured(self) -> None:
-        """Take over what is configured now: the watch's own settings, and what declined decisions wait for."""
+        """Take over what is configured now: the watch's own settings, and what declined decisions wait for.
+
+        Never raises: a reload that was carried out must be told as one, whatever is wrong here.
+        """
+        if self._closed:  # a reload that was under way when the daemon began to end
+            return
         spec = self._config().watch
         self._metrics.configure(spec, self._clock.wall())
         if spec.watchlist is None:
-            await self.close()
+            await self._end()
             return
         if self._schedule is None:
             self._schedule = self._make_schedule()
             self._schedule.start()
         else:
             self._schedule.change(spec.schedule)
-        with contextlib.suppress(StoreReadError):
-            await self._refresh_truth()
-            for kept in await self._store.watch_decisions.revisit(self._clock.wall()):
-                reason = f"what it was to be looked at again for is true now: {kept.decision.reason}"
-                told = {"decision": kept.id, "asked": str(kept.decision.kind), "ref": str(kept.decision.ref)}
-                self._sink.emit("watch_decision_opened", **told, urgency=str(kept.decision.urgency), reason=reason)
-            await self.show()
-            for kind in SweepKind:
-                if (last := await self._store.watch_ledger.last(str(kind))) is not None:
-                    self._metrics.last(str(kind), last[1])
+        try:
+            await self._look_again()
+        except Exception as error:  # noqa: BLE001 - the sweeps go on, and look again themselves
+            self._trouble(f"what is kept could not be looked at anew: {error or type(error).__name__}")
+
+    async def _look_again(self) -> None:
+        await self._refresh_truth()
+        again = await self._store.watch_decisions.revisit(self._clock.wall())
+        await self._telling.decided(again, "what it was to be looked at again for is true now: ")
+        await self.show()
+        for kind in SweepKind:
+            if (last := await self._store.watch_ledger.last(str(kind))) is not None:
+                self._metrics.last(str(kind), last[1])
 
     def _make_schedule(self) -> Schedule:
         return Schedule(
@@ -146,37 +154,43 @@ class Watching:
         return {} if self._schedule is None else {str(kind): at for kind, at in self._schedule.next_times().items()}
 
     def order(self, kind: SweepKind) -> asyncio.Future[Swept]:
-        """Sweep now, or with the one that goes on. Raises ConfigError where nothing is watched."""
+        """Sweep now, with whoever asked before it began. Raises ConflictError where nothing is watched."""
         if self._schedule is None:
-            raise ConfigError("nothing is watched: no watchlist is configured", hint="set 'watch: {watchlist: FILE}'")
-        self._asked_for = kind
-        return asyncio.ensure_future(self._schedule.now())
+            raise ConflictError(
+                "nothing is watched, or not yet", hint="genesisctl watch status tells what is configured"
+            )
+        order = asyncio.ensure_future(self._schedule.now(kind))
+        order.add_done_callback(_heard)
+        return order
 
     # --- a sweep ----------------------------------------------------------------------------------------------
 
     async def _sweep(self, claim: Claim) -> Swept:
-        kind, self._asked_for = self._kind(claim), SweepKind.NOW
-        began = self._clock.wall()
+        kind, began = claim.due.kind, self._clock.wall()
         self.progress.begin(claim.sweep, str(kind), claim.due.window, began)
         self._sink.emit("watch_sweep_started", sweep=claim.sweep, sort=str(kind), late=round(claim.due.late))
         swept = Swept(FAILED, {"text": "it was stopped"})
         try:
-            swept = await self._swept(claim, kind)
+            swept = await self._swept(claim)
+        except asyncio.CancelledError:
+            self._failed(claim, began, "it was stopped")
+            raise
         except Exception as error:
             swept = Swept(FAILED, {"text": str(error) or type(error).__name__})
-            self._sink.emit("watch_sweep_failed", sweep=claim.sweep, sort=str(kind), text=swept.summary["text"])
-            ended = self._clock.wall()
-            self._metrics.swept(str(kind), ended - began, FAILED, ended)
+            self._failed(claim, began, swept.summary["text"])
             if not isinstance(error, GenesisError | StoreReadError):
                 raise
         finally:
-            self.progress.end(self._view(claim, kind, began, swept))
+            self.progress.end(self._view(claim, began, swept))
         return swept
 
-    def _kind(self, claim: Claim) -> SweepKind:
-        return self._asked_for if claim.due.kind is Kind.MANUAL else SweepKind(claim.due.kind.value)
+    def _failed(self, claim: Claim, began: float, text: str) -> None:
+        self.troubles = (text,)
+        kind, ended = str(claim.due.kind), self._clock.wall()
+        self._sink.emit("watch_sweep_failed", sweep=claim.sweep, sort=kind, text=text)
+        self._metrics.swept(kind, max(0.0, ended - began), FAILED, ended)
 
-    async def _swept(self, claim: Claim, kind: SweepKind) -> Swept:
+    async def _swept(self, claim: Claim) -> Swept:
         config = self._config()
         await self._refresh_truth()
         grounded = await self.grounds.make()
@@ -185,39 +199,20 @@ class Watching:
             self.progress.step(step)
             self._sink.emit("watch_sweep_step", sweep=claim.sweep, step=str(step))
 
-        sweep = Sweep(grounded.ground, config.watch, kind, claim.due.window, say, grounded.troubles)
+        sweep = Sweep(grounded.ground, config.watch, claim.due.kind, claim.due.window, say, grounded.troubles)
         result = await sweep.run()
-        result = await self._after(grounded, result)
+        result = await self._following.after(claim.sweep, grounded, result, most=config.watch.reports)
         self.asked, self.troubles = result.asked, result.troubles
-        await self._note_asked(result)
-        await self._telling.swept(claim.sweep, result)
-        await self.show()
-        with contextlib.suppress(OSError):  # a full disk: the store has the facts
-            path = await asyncio.to_thread(self.reports.keep, claim.sweep, result, most=config.watch.reports)
-            self._sink.emit("watch_report_written", sweep=claim.sweep, path=str(path))
+        with contextlib.suppress(StoreReadError):  # the series are set anew before the next scrape
+            await self.show()
+        await self._telling.swept(claim.sweep, result)  # the last: its end is told once, as what it was
         text = "; ".join(result.troubles) or "everything was asked and answered"
         return Swept(str(result.outcome), {**summary(result), "text": text})
 
-    async def _after(self, grounded: Grounded, result: SweepResult) -> SweepResult:
-        """Dossiers for what asks to be given up, and intents for what asks to be tried."""
-        maker = DossierMaker(grounded.github, grounded.ground.appraiser, self._store.watch_decisions)
-        troubles = await maker.ensure(result.kept, result.known, result.pins)
-        for kept in result.met.opened:
-            if kept.decision.kind is DecisionKind.TRIAL:
-                await self._trials.want(kept.decision.ref, kept.decision.patches, why=kept.decision.reason)
-        return replace(result, troubles=(*result.troubles, *troubles))
-
-    async def _note_asked(self, result: SweepResult) -> None:
-        """Since when each row is asked about: the age of one that was never answered for counts from there."""
-        known = await self._store.watch_facts.recall(ASKED)
-        fresh = {str(ref): result.started for ref in result.known if str(ref) not in known}
-        if fresh:
-            await self._store.watch_facts.note(ASKED, fresh)
-
-    def _view(self, claim: Claim, kind: SweepKind, began: float, swept: Swept) -> SweepView:
+    def _view(self, claim: Claim, began: float, swept: Swept) -> SweepView:
         return SweepView(
             id=claim.sweep,
-            kind=str(kind),
+            kind=str(claim.due.kind),
             window=claim.due.window,
             started=began,
             finished=self._clock.wall(),
@@ -251,5 +246,17 @@ class Watching:
         facts = list((await self._workers.facts()).values()) if waited else []
         self._true = frozenset(come_true(waited, facts))
 
+    async def refresh(self) -> None:
+        """Before a scrape: rows grow old, and people edit the list, while nobody sweeps."""
+        if self._schedule is not None:
+            with contextlib.suppress(StoreReadError, GenesisError):
+                await self.show()
+
     def _trouble(self, text: str) -> None:
         logger.warning("the upstream watch", trouble=text)
+
+
+def _heard(order: asyncio.Future[Swept]) -> None:
+    """Whoever gave it may be gone by now; then its end is no error that nobody looked at."""
+    if not order.cancelled():
+        order.exception()

@@ -18,7 +18,7 @@ from genesisd.store.store import Store
 from genesisd.telemetry.metrics import Metrics
 from genesisd.watch.claims import Swept
 from genesisd.watch.decisions import KeptDecision
-from genesisd.watch.result import SweepKind
+from genesisd.watch.kinds import SweepKind
 from genesisd.wiring.watch_api import WatchDesk
 from genesisd.wiring.watching import Watching
 from tests.helpers.fakegithub import FakeGitHub, World, fake_github

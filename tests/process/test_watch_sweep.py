@@ -11,9 +11,9 @@ import pytest
 from genesisd.control.ports import Peer
 from genesisd.errors import ConflictError, UnavailableError
 from genesisd.watch.decisions import DecisionKind, Standing
+from genesisd.watch.kinds import SweepKind
 from genesisd.watch.model import Content, Lineage, State
 from genesisd.watch.refs import UPSTREAM, Ref
-from genesisd.watch.result import SweepKind
 from genesisd.watch.watchlist import load
 from tests.helpers.fakegithub import World
 from tests.helpers.fakegithub.facts import Fact, from_fixture

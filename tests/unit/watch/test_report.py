@@ -8,6 +8,7 @@ import pytest
 
 from genesisd.watch.cost import Asked, Budget, Release
 from genesisd.watch.decisions import Decision, DecisionKind, KeptDecision, Standing, Urgency
+from genesisd.watch.kinds import SweepKind
 from genesisd.watch.model import (
     Collision,
     Content,
@@ -29,7 +30,7 @@ from genesisd.watch.ports import Met
 from genesisd.watch.refs import Ref
 from genesisd.watch.render import to_html, to_markdown
 from genesisd.watch.report import report
-from genesisd.watch.result import NewPull, StatusChange, SweepKind, SweepOutcome, SweepResult
+from genesisd.watch.result import NewPull, StatusChange, SweepOutcome, SweepResult
 from genesisd.watch.rows import Action, SweepRow, Watchlist, WatchRow
 
 AT = 1_800_000_000.0

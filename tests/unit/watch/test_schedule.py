@@ -15,9 +15,9 @@ from apscheduler.triggers.cron import CronTrigger
 from genesisd.errors import UnavailableError
 from genesisd.watch import schedule as module
 from genesisd.watch.claims import LEASE, Swept
+from genesisd.watch.kinds import SweepKind
 from genesisd.watch.schedule import Schedule
 from genesisd.watch.spec import ScheduleSpec
-from genesisd.watch.windows import Kind
 from tests.helpers.memory_ledger import MemoryLedger
 
 NIGHTLY = ScheduleSpec(nightly="30 2 * * *", hourly=None, weekly=None, jitter=0)
@@ -155,7 +155,7 @@ async def test_s7_one_sweep_a_date_where_clocks_change(ledger, sweeps, berlin, f
     for _ in range(days * 24 * 60):
         await one.look()
         clock.advance(60)
-    nights = [due for due in sweeps.made[1:] if due.kind is Kind.NIGHTLY]
+    nights = [due for due in sweeps.made[1:] if due.kind is SweepKind.NIGHTLY]
     theirs = Counter(datetime.fromtimestamp(due.slot, berlin).date() for due in nights)
     utc = Counter(datetime.fromtimestamp(due.slot, UTC).date() for due in nights)
     assert set(theirs.values()) == set(utc.values()) == {1}
@@ -359,7 +359,7 @@ async def test_asked_for_by_a_person(ledger, sweeps):
     one.start()
     first, same = asyncio.create_task(one.now()), asyncio.create_task(one.now())
     await until(lambda: one.running)
-    assert one.running.kind is Kind.MANUAL
+    assert one.running.kind is SweepKind.NOW
     clock.advance(1)
     later, gone = asyncio.create_task(one.now()), asyncio.create_task(one.now())
     await asyncio.sleep(0)
@@ -372,6 +372,61 @@ async def test_asked_for_by_a_person(ledger, sweeps):
     assert len(sweeps.made) == 2
     assert one.running is None
     await one.close()
+
+
+async def test_an_order_keeps_its_kind(ledger, sweeps):
+    """Beside a sweep that goes on, and when another asks for more or less: the widest that is asked for is made."""
+    clock = Clock("2026-10-25T02:30:00")
+    sweeps.gate = asyncio.Event()
+    one = schedule(NIGHTLY, ledger, sweeps, clock)
+    one.start()
+    await until(lambda: one.running)
+    asked = [asyncio.create_task(one.now(kind)) for kind in (SweepKind.HOURLY, SweepKind.WEEKLY, SweepKind.NOW)]
+    await asyncio.sleep(0)
+    sweeps.gate.set()
+    await asyncio.gather(*asked)
+    assert [due.kind for due in sweeps.made] == [SweepKind.NIGHTLY, SweepKind.WEEKLY]
+    await one.now(SweepKind.HOURLY)
+    assert sweeps.made[-1].kind is SweepKind.HOURLY
+    await one.close()
+
+
+async def test_an_order_that_begins_takes_in_no_wider_one(ledger, sweeps):
+    """Its window is being claimed for what it was: who comes now gets a sweep of their own."""
+    one = schedule(ScheduleSpec(nightly=None, hourly=None, weekly=None), ledger, sweeps, Clock("2026-10-25T02:30:00"))
+    begin, asked = ledger.begin, []
+
+    async def slow(*args, **more):
+        if not asked:
+            asked.append(asyncio.create_task(one.now(SweepKind.WEEKLY)))
+            await asyncio.sleep(0)
+        return await begin(*args, **more)
+
+    ledger.begin = slow
+    one.start()
+    await one.now(SweepKind.HOURLY)
+    one._clock.advance(1)
+    await asked[0]
+    assert [due.kind for due in sweeps.made] == [SweepKind.HOURLY, SweepKind.WEEKLY]
+    await one.close()
+
+
+async def test_an_order_whose_end_is_being_written_is_told_that_the_daemon_stops(ledger, sweeps):
+    """Rather than never."""
+    one = schedule(ScheduleSpec(nightly=None, hourly=None, weekly=None), ledger, sweeps, Clock("2026-10-25T02:30:00"))
+    writes = asyncio.Event()
+
+    async def hangs(*_, **__):
+        writes.set()
+        await asyncio.Event().wait()
+
+    ledger.finish = hangs
+    one.start()
+    asked = asyncio.create_task(one.now())
+    await writes.wait()
+    await one.close()
+    with pytest.raises(UnavailableError, match="stops"):
+        await asked
 
 
 async def test_who_asked_is_told_that_the_daemon_stops(ledger, sweeps):
@@ -439,10 +494,10 @@ async def test_a_set_clock_is_noticed(ledger, sweeps, monkeypatch):
     clock = Clock("2026-10-25T01:30:00")
     one = schedule(NIGHTLY, ledger, sweeps, clock)
     one.start()
-    await until(lambda: one.next_times()[Kind.NIGHTLY] == clock.wall() + 3600)
+    await until(lambda: one.next_times()[SweepKind.NIGHTLY] == clock.wall() + 3600)
 
     def sleeps():
-        job = one._scheduler.get_job(Kind.NIGHTLY)
+        job = one._scheduler.get_job(SweepKind.NIGHTLY)
         return (job.next_run_time - datetime.now(UTC)) / timedelta(hours=1)
 
     assert 0.9 < sleeps() < 1.1
@@ -459,9 +514,9 @@ async def test_other_times_after_a_reload(ledger, sweeps):
     one = schedule(NIGHTLY, ledger, sweeps, clock)
     await one.look()
     one.change(HOURLY)
-    assert set(one.next_times()) == {Kind.HOURLY}
+    assert set(one.next_times()) == {SweepKind.HOURLY}
     assert [due.window for due in await one.look()] == ["2026-10-25T02Z"]
     with pytest.raises(ValueError, match="cron field hour"):
         one.change(ScheduleSpec.model_construct(weekly=None, nightly="0 25 * * *", hourly=None, jitter=0.0))
-    assert set(one.next_times()) == {Kind.HOURLY}
+    assert set(one.next_times()) == {SweepKind.HOURLY}
     await one.close()

@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import date
 
 from genesisd.watch.evidence import changes
+from genesisd.watch.kinds import SweepKind
 from genesisd.watch.model import Known, PatchFact, Pull, State, Unanswered, WhyUnknown
 from genesisd.watch.refs import Ref
-from genesisd.watch.result import SweepKind
 from genesisd.watch.rows import Action, SweepRow, Watchlist, WatchRow
 from genesisd.watch.wanted import merged, refs_of, rows_of, touching, with_diffs
 

@@ -3,7 +3,8 @@
 import pytest
 
 from genesisd.errors import NotFoundError
-from genesisd.watch.result import SweepKind, SweepOutcome, SweepResult
+from genesisd.watch.kinds import SweepKind
+from genesisd.watch.result import SweepOutcome, SweepResult
 from genesisd.wiring.watch_reports import Reports
 
 RESULT = SweepResult(kind=SweepKind.NIGHTLY, window="w", started=1_800_000_000.0, outcome=SweepOutcome.FAILED)

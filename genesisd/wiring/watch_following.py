@@ -1,0 +1,74 @@
+"""What rests on a sweep that was made: dossiers, wishes for trials, the report. None of it can undo the sweep."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from genesisd.clock import Clock
+from genesisd.store.store import Store
+from genesisd.supervisor.ports import EventSink
+from genesisd.telemetry import log
+from genesisd.watch.decisions import DecisionKind, Standing
+from genesisd.watch.result import SweepOutcome, SweepResult
+from genesisd.wiring.watch_dossiers import DossierMaker
+from genesisd.wiring.watch_ground import Grounded
+from genesisd.wiring.watch_reports import Reports
+from genesisd.wiring.watch_telling import ASKED
+from genesisd.wiring.watch_trials import RecordedTrials
+
+logger = log.get_logger(__name__)
+
+
+class Following:
+    """Does each part by itself: the watchlist is written by now, and what is left must be told whatever befalls one."""
+
+    def __init__(self, store: Store, reports: Reports, sink: EventSink, clock: Clock) -> None:
+        self._store = store
+        self._reports = reports
+        self._sink = sink
+        self._trials = RecordedTrials(store.watch_facts, sink, clock)
+
+    async def after(self, sweep: int, grounded: Grounded, result: SweepResult, *, most: int) -> SweepResult:
+        """``result`` with the troubles that came on top; ``most`` reports are kept."""
+        result = await _part("the dossiers", lambda: self._dossiers(grounded, result), result)
+        result = await _part("the trials that are wanted", lambda: self._want(result), result)
+        result = await _part("since when rows are asked about", lambda: self._note_asked(result), result)
+        return await _part("the report", lambda: self._report(sweep, result, most), result)
+
+    async def _dossiers(self, grounded: Grounded, result: SweepResult) -> tuple[str, ...]:
+        maker = DossierMaker(grounded.github, grounded.ground.appraiser, self._store.watch_decisions)
+        return await maker.ensure(result.kept, result.known, result.pins)
+
+    async def _want(self, result: SweepResult) -> tuple[str, ...]:
+        """Of all that are open: an intent that an earlier sweep could not keep is kept now, and none is kept twice."""
+        for kept in result.kept:
+            if kept.decision.kind is DecisionKind.TRIAL and kept.standing is Standing.OPEN:
+                await self._trials.want(kept.decision.ref, kept.decision.patches, why=kept.decision.reason)
+        return ()
+
+    async def _note_asked(self, result: SweepResult) -> tuple[str, ...]:
+        """Since when each row is asked about: the age of one that was never answered for counts from there."""
+        known = await self._store.watch_facts.recall(ASKED)
+        fresh = {str(ref): result.started for ref in result.known if str(ref) not in known}
+        if fresh:
+            await self._store.watch_facts.note(ASKED, fresh)
+        return ()
+
+    async def _report(self, sweep: int, result: SweepResult, most: int) -> tuple[str, ...]:
+        path = await asyncio.to_thread(self._reports.keep, sweep, result, most=most)
+        self._sink.emit("watch_report_written", sweep=sweep, path=str(path))
+        return ()
+
+
+async def _part(what: str, make: Callable[[], Awaitable[tuple[str, ...]]], result: SweepResult) -> SweepResult:
+    try:
+        troubles = await make()
+    except Exception as error:  # noqa: BLE001 - the file is changed and decisions are kept: the rest must still be told
+        logger.warning("a part of what follows a sweep failed", part=what, error=repr(error))
+        troubles = (f"{what} could not be kept: {error or type(error).__name__}",)
+    if not troubles:
+        return result
+    outcome = SweepOutcome.PARTIAL if result.outcome is SweepOutcome.DONE else result.outcome
+    return replace(result, outcome=outcome, troubles=(*result.troubles, *troubles))

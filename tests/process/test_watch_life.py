@@ -1,0 +1,212 @@
+"""The watch as it is ordered about, reloaded and cut off: orders keep their kind, and each thing is told once."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+
+import pytest
+
+from genesisd.errors import ConflictError, UnavailableError
+from genesisd.telemetry import names
+from genesisd.watch.kinds import SweepKind
+from tests.helpers.fakegithub import World
+from tests.helpers.fakegithub.facts import Fact
+from tests.helpers.watched_box import watched_box
+from tests.process.test_watch_sweep import LIST, ONE, ROOT, TWO, until
+
+pytestmark = pytest.mark.process
+# The box knows of two pull requests and our patches name seventy more, so that a whole sweep is partial.
+TRIED = LIST.replace(b"action: watch", b"action: a-b-test")
+
+
+@pytest.fixture
+def world():
+    return World.of(Fact(ONE, state="closed", closed_at=1_767_600_000.0), Fact(TWO))
+
+
+@pytest.fixture
+async def box(tmp_path, world):
+    """Its watchlist waits for what can never come, which is one open decision."""
+    async with watched_box(tmp_path / "box", LIST, world) as opened:
+        yield opened
+
+
+def held(box, monkeypatch):
+    """Sweeps wait for this before they ask anything."""
+    gate, make = asyncio.Event(), box.watching.grounds.make
+
+    async def waits():
+        await gate.wait()
+        return await make()
+
+    monkeypatch.setattr(box.watching.grounds, "make", waits)
+    return gate
+
+
+def series(box, family):
+    return box.metrics.watch._series[family].values
+
+
+# --- orders -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_wider_sweep_is_made_after_a_narrow_one(box, monkeypatch):
+    """Who orders all rows while those of P0 and P1 are asked about gets all; who orders less gets what goes on."""
+    gate = held(box, monkeypatch)
+    narrow = await box.desk.sweep("hourly", ROOT)
+    assert narrow.kind == "hourly"
+    assert await box.desk.sweep("hourly", ROOT) == narrow
+    wide = asyncio.create_task(box.desk.sweep("weekly", ROOT))
+    await until(lambda: len(box.sink.of("order")) == 2)
+    gate.set()
+    begun = await wide
+    assert (begun.kind, begun.id > narrow.id) == ("weekly", True)
+    views = [one async for one in box.desk.progress(begun.id)]
+    assert views[-1].finished
+    await until(lambda: box.watching._schedule.running is None)
+    await box.watching._schedule.look()
+    assert [(one.kind, one.outcome) for one in await box.store.watch_ledger.list()] == [
+        ("weekly", "partial"),
+        ("hourly", "done"),
+    ]
+    told = [(one["sort"], one["sweep"]) for one in box.sink.of("watch_sweep_ended")]
+    assert told == [("hourly", narrow.id), ("weekly", begun.id)]
+    counted = {key: value for key, value in series(box, names.WATCH_SWEEPS).items() if value}
+    assert counted == {("hourly", "done"): 1, ("weekly", "partial"): 1}
+
+
+async def test_who_follows_slowly_sees_the_end(box):
+    """Though the next sweep goes on by then: the ledger has what the stream left out."""
+    await box.sweep()
+    first = box.watching.progress.view
+    box.watching.progress.view = first.__class__(id=first.id, kind="now", window=first.window, started=first.started)
+    views = box.desk.progress(first.id)
+    assert (await anext(views)).finished is None
+    await box.sweep()
+    (last,) = [one async for one in views]
+    assert (last.id, last.finished is not None, last.outcome) == (first.id, True, "partial")
+
+
+# --- what follows a sweep ---------------------------------------------------------------------------------------
+
+
+async def test_a_report_that_fails_undoes_no_sweep(box, world, monkeypatch):
+    """The line is changed, the end is told once and as partial, and the reason is shown."""
+
+    def fails(*_, **__):
+        raise ValueError("year 60000 is out of range")
+
+    monkeypatch.setattr(box.watching.reports, "keep", fails)
+    world.change(TWO, state="closed", closed_at=1_767_600_000.0)
+    swept = await box.sweep()
+    assert (swept.outcome, swept.summary["changed"]) == ("partial", 2)
+    assert "year 60000" in swept.summary["text"]
+    assert len(box.sink.of("watch_sweep_ended")) == 1
+    assert not box.sink.of("watch_sweep_failed")
+    assert len(box.sink.of("watch_row_changed")) == 2
+    assert {key: one for key, one in series(box, names.WATCH_SWEEPS).items() if one} == {("now", "partial"): 1}
+
+
+async def test_what_a_cut_off_sweep_did_not_tell_is_told_by_the_next(tmp_path, world, monkeypatch):
+    """Decisions were kept and nobody heard of them: they are told, and the trial is wanted, once each."""
+    world.merge(TWO)
+    async with watched_box(tmp_path / "box", TRIED, world) as box:
+
+        async def cut(*_, **__):
+            raise sqlite3.OperationalError("disk I/O error")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(box.watching._following, "after", cut)
+            assert (await box.sweep()).outcome == "failed"
+        assert len(box.sink.of("watch_sweep_failed")) == 1
+        assert not box.sink.of("watch_decision_opened")
+        opened = [one for one in await box.kept() if str(one.decision.kind) not in {"note", "cookbook"}]
+        assert {"trial", "trigger-can-never-fire"} <= {str(one.decision.kind) for one in opened}
+        for _ in range(2):
+            await box.sweep()
+        told = box.sink.of("watch_decision_opened") + box.sink.of("watch_decision_urgent")
+        assert sorted(one["decision"] for one in told) == [one.id for one in opened]
+        assert len(box.sink.of("watch_trial_wanted")) == 1
+
+
+async def test_a_disk_that_takes_no_note_is_no_end(box, monkeypatch):
+    """Whatever could not be kept as told is told by the next sweep; the sweep itself is what it was."""
+    note = box.store.watch_facts.note
+
+    async def full(kind, values):
+        if kind == "decision-told":
+            raise sqlite3.OperationalError("database or disk is full")
+        await note(kind, values)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(box.store.watch_facts, "note", full)
+        assert (await box.sweep()).outcome == "partial"
+    assert not box.sink.of("watch_sweep_failed")
+    for _ in range(2):
+        await box.sweep()
+    assert len(box.sink.of("watch_decision_opened")) == 2
+
+
+async def test_a_sweep_that_is_cut_off_is_told_as_failed(box, monkeypatch):
+    """What began has an end, among the events as in the ledger."""
+    held(box, monkeypatch)
+    order = box.watching.order(SweepKind.NOW)
+    await until(lambda: box.watching.progress.going)
+    await box.watching.close()
+    with pytest.raises(UnavailableError):
+        await order
+    (failed,) = box.sink.of("watch_sweep_failed")
+    assert failed["text"] == "it was stopped"
+
+
+# --- reloads ----------------------------------------------------------------------------------------------------
+
+
+async def test_a_reload_after_the_end_begins_nothing(box):
+    """One that was under way when the daemon began to end."""
+    await box.watching.close()
+    await box.watching.reconfigured()
+    with pytest.raises(ConflictError):
+        box.watching.order(SweepKind.NOW)
+
+
+async def test_a_reload_is_carried_out_though_a_worker_cannot_be_looked_at(box, monkeypatch):
+    """Sweeps go on by the new settings; a reload that raised here would be told as none."""
+
+    async def fails():
+        raise PermissionError("model")
+
+    await box.sweep()
+    (dead,) = [one for one in await box.kept() if str(one.decision.kind) == "trigger-can-never-fire"]
+    await box.desk.answer(dead.id, dead.standing.DECLINED, ROOT, why="x", revisit_when=["gpu.sm >= 89"])
+    monkeypatch.setattr(box.workers, "facts", fails)
+    await box.watching.reconfigured()
+    assert box.watching.order(SweepKind.NOW)
+
+
+# --- what the series say ----------------------------------------------------------------------------------------
+
+
+def shown(box):
+    """Rows by state, stale ones, and the wall time since when the oldest waits."""
+    rows = {state: int(count) for (state,), count in series(box, names.WATCH_ROWS).items() if count}
+    oldest = series(box, names.WATCH_OLDEST)[()]
+    return rows, int(series(box, names.WATCH_STALE)[()]), oldest
+
+
+async def test_series_and_status_agree_while_nobody_sweeps(box):
+    """Rows grow old in both at the same moment, and a list that somebody breaks does not end the alarm."""
+    await box.sweep()
+    for ahead, rows, stale in ((3600.0, {"closed": 2, "open": 1}, 0), (10 * 86400.0, {"unknown": 3}, 3)):
+        box.clock.ahead = ahead
+        await box.watching.refresh()
+        status = await box.desk.status()
+        assert (dict(status.rows), status.stale) == (rows, stale) == shown(box)[:2]
+        assert status.oldest == pytest.approx(box.clock.wall() - shown(box)[2], abs=60)
+    box.file.write_bytes(b"watch: [\n")
+    await box.watching.refresh()
+    assert shown(box)[1] == 3
+    status = await box.desk.status()
+    assert (status.stale, bool(status.troubles)) == (3, True)
+    assert len(box.sink.of("watch_stale")) == 1
