@@ -191,9 +191,9 @@ def _is_near(start: int, end: int, near: tuple[int, int], home: tuple[int, int] 
 
 def _by_lines(anchor: Anchor, was: Look, hunks: Sequence[Hunk], on: _Judged) -> Collision | None:
     """What hunks that found no place would do to the anchor, or None."""
+    if was.lines is None or anchor.path not in on.texts:
+        return None  # the file is one that a patch of ours makes: the pin has no lines to lay hunks beside
     every = [*hunks, *(one.hunk for one in on.done.landed if one.path == anchor.path)]
-    if was.lines is None:
-        return None
     lines = lines_of(on.texts[anchor.path])
     if laid := laid_beside(lines, was.lines, anchor.forms, hunks):
         hunk, place, what = laid.hunk, laid.place, "ends the anchor"

@@ -118,11 +118,12 @@ class Appraiser(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appraisal:
-    """By pull request and pin id; anchors by pin."""
+    """By pull request and pin id; anchors by pin; ``troubles`` tells, a sentence each, what was not looked at."""
 
     content: Mapping[tuple[Ref, str], ContentFact]
     collisions: Mapping[tuple[Ref, str], tuple[Collision, ...]]
     anchors: tuple[AnchorFact, ...] = ()
+    troubles: tuple[str, ...] = ()
 
 
 class Patches(Protocol):

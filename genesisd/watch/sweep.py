@@ -204,10 +204,12 @@ class Sweep:
         self._say(Step.LOOK)
         ours = sorted(patch.id for patch in patches.values() if patch.active)
         try:
-            return await self._on.appraiser.appraise(trees, pulls, diffs, ours)
+            seen = await self._on.appraiser.appraise(trees, pulls, diffs, ours)
         except UnavailableError as error:
             self._troubles.append(f"the pins could not be looked into: {error.message}")
             return Appraisal(content={}, collisions={})
+        self._troubles += seen.troubles
+        return seen
 
     async def _facts(
         self,

@@ -60,6 +60,8 @@ class Said:
     anchor: AnchorFact | None = None
     seen: Seen | None = None
     dossier: Dossier | None = None
+    trouble: str | None = None
+    """What could not be looked at; the rest was."""
     failed: str | None = None
     hint: str | None = None
     done: bool = False

@@ -40,7 +40,7 @@ _NICENESS = 10
 
 
 def answer(job: Job) -> Iterator[Said]:
-    """All that is asked, one pin after another. A pin that cannot be looked at is left out and told on standard error.
+    """All that is asked, one pin after another. A pin that cannot be looked at is left out, and told.
 
     Raises:
         ConfigError: the markers file cannot be used.
@@ -54,8 +54,8 @@ def answer(job: Job) -> Iterator[Said]:
     for pin in job.pins:
         try:
             yield from _on_pin(job, pin, every, markers)
-        except (GenesisError, OSError, ValueError) as error:
-            _complain(f"pin {pin.id}: {error}")
+        except Exception as error:  # noqa: BLE001 - the other pins can be looked at, and are not to wait for this one
+            yield _complain(f"pin {pin.id}: {_reason(error)}")
 
 
 def _on_pin(job: Job, pin: Pin, every: Mapping[str, Patch], markers: Markers) -> Iterator[Said]:
@@ -69,8 +69,14 @@ def _on_pin(job: Job, pin: Pin, every: Mapping[str, Patch], markers: Markers) ->
     tree = TreeTexts(root)
     names = Names(tree)
     for question in job.questions:
-        if not question.pull.is_issue:
+        if question.pull.is_issue:
+            continue
+        try:
             yield Said(seen=_seen(question, pin, markers, tree, names, ours, anchors))
+        except Exception as error:  # noqa: BLE001 - one diff that we cannot cope with must not hide all the others
+            yield _complain(f"{question.pull.ref} on pin {pin.id}: {_reason(error)}")
+            unseen = ContentFact(evidence=f"it could not be looked for: {_reason(error)}")
+            yield Said(seen=Seen(ref=question.pull.ref, pin=pin.id, content=unseen))
 
 
 def _seen(
@@ -175,8 +181,13 @@ def _say(said: Said) -> None:
     sys.stdout.flush()
 
 
-def _complain(text: str) -> None:
+def _complain(text: str) -> Said:
     sys.stderr.write(f"appraise: {text}\n")
+    return Said(trouble=text)
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, GenesisError | OSError | ValueError) else f"{type(error).__name__}: {error}"
 
 
 if __name__ == "__main__":

@@ -57,15 +57,18 @@ class ChildAppraiser:
         content: dict[tuple[Ref, str], ContentFact] = {}
         collisions: dict[tuple[Ref, str], tuple[Collision, ...]] = {}
         anchors: list[AnchorFact] = []
+        troubles: list[str] = []
         for said in await self._ask(job):
             if said.anchor is not None:
                 anchors.append(said.anchor)
+            if said.trouble is not None:
+                troubles.append(f"could not be looked at: {said.trouble}")
             if said.seen is not None:
                 key = (said.seen.ref, said.seen.pin)
                 content[key] = said.seen.content
                 if said.seen.collisions is not None:
                     collisions[key] = said.seen.collisions
-        return Appraisal(content=content, collisions=collisions, anchors=tuple(anchors))
+        return Appraisal(content=content, collisions=collisions, anchors=tuple(anchors), troubles=tuple(troubles))
 
     async def dossier(self, patch: str, pull: Pull, diff: Diff | None, pin: Pin) -> Dossier:
         """Ours beside upstream's, edit by edit. Raises UnavailableError."""

@@ -18,6 +18,7 @@ from genesisd.watch.decisions import Outcome
 from genesisd.watch.model import Content, Pin, Place, Pull, Rung, State
 from genesisd.watch.ports import Diff
 from genesisd.watch.refs import Ref
+from genesisd.wiring import appraise
 from genesisd.wiring.appraisal import Job, Question, Said, job_text, read_job, read_said, said_text
 from genesisd.wiring.appraiser import ARGV, ChildAppraiser
 from tests.helpers.git_diffs import git_diff
@@ -122,6 +123,26 @@ async def test_pins_without_a_tree_and_issues_are_not_looked_at(tmp_path, pin, a
     assert list(told.content) == [(Ref("vllm-project/vllm", 1), "p32")]
     assert {one.pin for one in told.anchors} == {"p32"}
     assert "appraise: pin torn: " in capfd.readouterr().err
+    assert [one.startswith("could not be looked at: pin torn: ") for one in told.troubles] == [True]
+
+
+def test_one_pull_request_that_we_cannot_cope_with_hides_no_other(tmp_path, pin, monkeypatch, capfd):
+    """It is unknown and told; the others are looked at."""
+    good, bad = diff(tmp_path, 1, TEXT, rewritten()), diff(tmp_path, 2, TEXT, rewritten())
+    asked = tuple(Question(pull(number), {**good, **bad}[Ref("vllm-project/vllm", number)]) for number in (2, 1))
+    found = appraise.collide
+
+    def fails_once(*args, **more):
+        monkeypatch.setattr(appraise, "collide", found)
+        raise KeyError("vllm/new.py")
+
+    monkeypatch.setattr(appraise, "collide", fails_once)
+    told = list(appraise.answer(Job(parent=0, pins=(pin,), questions=asked, patches=(PATCH.id,))))
+    seen = {one.seen.ref.number: one.seen for one in told if one.seen}
+    assert (seen[2].content.content, seen[2].collisions) == (Content.UNKNOWN, None)
+    assert seen[1].collisions
+    assert [one.trouble for one in told if one.trouble] == ["vllm#2 on pin p32: KeyError: 'vllm/new.py'"]
+    assert "vllm#2" in capfd.readouterr().err
 
 
 async def test_a_version_that_a_patch_is_not_for_is_no_drift(tmp_path, appraiser):

@@ -171,6 +171,15 @@ def test_whole_files_break_where_upstream_has_another():
     assert told({FILE: CORE, "vllm/other.py": "a\n"}, fresh) == []
 
 
+def test_a_file_that_only_we_make_collides_with_nothing_of_a_pin_without_it():
+    """Upstream changes one of that name which this pin does not have: there are no lines to lay it beside."""
+    fresh = patch(NewFile("n", "vllm/fresh.py", "left = 1\n"), id="P1")
+    upon = patch(edit("left = 1\n", "left = 0\n", path="vllm/fresh.py", after="P1"), id="P2")
+    theirs = changes({"vllm/fresh.py": "a = 1\nb = 2\n"}, {"vllm/fresh.py": "a = 1\nleft = 1\nb = 2\n"})
+    before = {FILE: CORE}
+    assert collide(theirs, before, CatalogAnchors((fresh, upon), {"P1": fresh, "P2": upon}, before)) == ()
+
+
 BASE = patch(
     after("        budget = self.budget\n", "        spare = budget\n        left = spare\n", "Scheduler.admit"),
     id="P1",
