@@ -98,8 +98,13 @@ def _key(ref: Ref) -> str:
 
 def _row(answer: Answer) -> tuple[str, tuple[object, ...]]:
     if isinstance(answer, Pull):
-        return _ANSWERED, (_key(answer.ref), plain(_PULL.dump_json(answer).decode()), answer.checked_at)
-    return _FAILED, (_key(answer.ref), plain(_UNANSWERED.dump_json(answer).decode()), answer.at)
+        return _ANSWERED, (_key(answer.ref), _text(_PULL.dump_python(answer)), answer.checked_at)
+    return _FAILED, (_key(answer.ref), _text(_UNANSWERED.dump_python(answer)), answer.at)
+
+
+def _text(fields: Any) -> str:
+    """As JSON. What upstream wrote need not be text, and one answer must not keep the others from being kept."""
+    return plain(json.dumps(fields, ensure_ascii=False))
 
 
 def _known(key: str, pull: str | None, unknown: str | None) -> Iterator[Known]:

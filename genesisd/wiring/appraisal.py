@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter
@@ -82,8 +83,9 @@ def read_job(text: bytes) -> Job:
 
 
 def said_text(said: Said) -> str:
-    """A line, its end included."""
-    return _SAID.dump_json(said, exclude_defaults=True).decode() + "\n"
+    """A line, its end included. Diffs and trees need not be text: what UTF-8 cannot hold becomes a question mark."""
+    line = json.dumps(_SAID.dump_python(said, exclude_defaults=True), ensure_ascii=False)
+    return line.encode("utf-8", "replace").decode() + "\n"
 
 
 def read_said(line: bytes) -> Said:

@@ -277,3 +277,15 @@ async def test_every_sort_of_pull_request_is_told(tmp_path, token):
         assert {pull.ref for pull in recent.pulls} == {ref for ref, fact in facts.items() if not fact.is_issue}
         assert all(pull.head == facts[pull.ref].head for pull in recent.pulls)
         assert all(pull.merge_commit == facts[pull.ref].merge_commit for pull in recent.pulls)
+
+
+@BOTH
+async def test_a_budget_of_one_request_is_enough(tmp_path, token):
+    """It goes to the list itself and not to its tag."""
+    async with asking(many(60), tmp_path, token=token) as around:
+        once = {"new_pulls": {"pages": 1}}
+        mark = (await around.sweep(**once).recent(UPSTREAM, None, most=100)).mark
+        around.double.world.change(Ref(UPSTREAM, 7), updated_at=EPOCH + DAY)
+        github = around.sweep(**once)
+        assert numbers(await github.recent(UPSTREAM, mark, most=100)) == [7]
+        assert github.asked().requests == {"recent": 1}

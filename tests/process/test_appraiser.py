@@ -15,11 +15,11 @@ from genesisd.clock import SystemClock
 from genesisd.errors import UnavailableError
 from genesisd.identity import process_ref
 from genesisd.watch.decisions import Outcome
-from genesisd.watch.model import Content, Pin, Place, Pull, Rung, State
+from genesisd.watch.model import Content, ContentFact, Pin, Place, Pull, Rung, State
 from genesisd.watch.ports import Diff
 from genesisd.watch.refs import Ref
 from genesisd.wiring import appraise
-from genesisd.wiring.appraisal import Job, Question, Said, job_text, read_job, read_said, said_text
+from genesisd.wiring.appraisal import Job, Question, Said, Seen, job_text, read_job, read_said, said_text
 from genesisd.wiring.appraiser import ARGV, ChildAppraiser
 from tests.helpers.git_diffs import git_diff
 from tests.helpers.keeper import eventually
@@ -272,3 +272,9 @@ def test_what_is_said_is_read_as_it_was_said(pin):
     assert read_job(job_text(job)) == job
     for said in (Said(done=True), Said(failed="no", hint="yes")):
         assert read_said(said_text(said).encode()) == said
+
+
+def test_what_is_no_text_is_told_all_the_same():
+    """A line of a diff that is not UTF-8, in the evidence of one, would end the look at all."""
+    seen = Seen(ref=Ref("a/b", 1), pin="p", content=ContentFact(Content.PRESENT, Rung.MARKERS, "as after it: \udcff"))
+    assert read_said(said_text(Said(seen=seen)).encode()).seen.content.evidence == "as after it: ?"

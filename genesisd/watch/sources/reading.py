@@ -50,7 +50,7 @@ def node_pull(ref: Ref, home: str, node: Any, at: float) -> Pull:
             is_issue=is_issue,
             title=_line(node["title"]),
             draft=bool(node.get("isDraft")),
-            base=str(node.get("baseRefName") or ""),
+            base=text(node.get("baseRefName") or ""),
             head=_oid(head),
             merge_commit=_oid(merge["oid"]) if merge and state is State.MERGED else None,
             merged_at=_when(node.get("mergedAt")),
@@ -76,7 +76,7 @@ def rest_pull(ref: Ref, told: Any, at: float) -> Pull:
             state=state,
             checked_at=at,
             draft=bool(told.get("draft")),
-            base=str(base["ref"]),
+            base=text(base["ref"]),
             head=_oid(told["head"]["sha"]),
             # Of one that is open it is a trial merge, which is on no branch.
             merge_commit=_oid(told.get("merge_commit_sha")) if merged else None,
@@ -122,8 +122,13 @@ def _common(told: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def text(value: Any) -> str:
+    """Text that files, stores and pages take: JSON can spell half of a character, and UTF-8 cannot."""
+    return str(value).encode("utf-8", "replace").decode()
+
+
 def _line(value: Any) -> str:
-    return " ".join(str(value).split())
+    return " ".join(text(value).split())
 
 
 def _when(value: Any) -> float | None:
@@ -135,11 +140,11 @@ def _oid(value: Any) -> str | None:
 
 
 def _labels(nodes: Any) -> tuple[str, ...]:
-    return tuple(str(node["name"]) for node in nodes or () if node)
+    return tuple(text(node["name"]) for node in nodes or () if node)
 
 
 def _files(told: Any) -> tuple[str, ...] | None:
     if not told or told["totalCount"] > MOST_FILES:
         return None
-    found = tuple(str(node["path"]) for node in told["nodes"] or () if node)
+    found = tuple(text(node["path"]) for node in told["nodes"] or () if node)
     return found if len(found) == told["totalCount"] else None

@@ -16,7 +16,7 @@ from genesisd.watch.sources.calls import Calls
 from genesisd.watch.sources.graphql import NOTE, nonce
 from genesisd.watch.sources.mark import Mark, Step, Walk, parsed, written
 from genesisd.watch.sources.queries import Page
-from genesisd.watch.sources.reading import MOST_FILES, Unreadable, rest_pull
+from genesisd.watch.sources.reading import MOST_FILES, Unreadable, rest_pull, text
 from genesisd.watch.sources.replies import Failure
 
 START = 50
@@ -27,6 +27,7 @@ SLACK = 20
 """Entries that may have been deleted since."""
 
 
+_First = tuple[str | None, list[Any] | None]
 _NO_CURSOR = "valid cursor"
 """Words of upstream's about a place in the list that it does not know."""
 
@@ -63,7 +64,10 @@ class Changes:
         """What changed; None where upstream did not answer, or nothing may be asked."""
         purse, old = _Purse(self._pages), parsed(mark)
         tokened = self._calls.has_token()
-        first = await self._first(repo, mark if old else None, 1 if tokened else LISTED, purse)
+        if tokened and purse.left < 2:
+            first: _First | None = (None, [])  # the tag would cost the one request that there is for the list itself
+        else:
+            first = await self._first(repo, mark if old else None, 1 if tokened else LISTED, purse)
         if first is None:
             return None
         tag, listed = first
@@ -87,9 +91,7 @@ class Changes:
         await self._facts.note(etags.NOTE, {_list(repo): {"etag": usable, "mark": mark} if usable else None})
         return Recent(pulls=pulls, mark=mark, complete=complete)
 
-    async def _first(
-        self, repo: str, mark: str | None, size: int, purse: _Purse
-    ) -> tuple[str | None, list[Any] | None] | None:
+    async def _first(self, repo: str, mark: str | None, size: int, purse: _Purse) -> _First | None:
         """Tag and entries of the first page, None for the entries where nothing changed; None: no answer."""
         kept = (await self._facts.recall(etags.NOTE, (_list(repo),))).get(_list(repo)) or {}
         etag = kept.get("etag") if mark is not None and kept.get("mark") == mark else None
@@ -187,7 +189,7 @@ class Changes:
         if isinstance(reply, Failure):
             return None
         try:
-            names = tuple(str(told["filename"]) for told in reply.json())
+            names = tuple(text(told["filename"]) for told in reply.json())
         except (ValueError, KeyError, TypeError):
             return None
         return names if len(names) < MOST_FILES else None

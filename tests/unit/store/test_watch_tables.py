@@ -183,3 +183,11 @@ async def test_all_of_it_outlives_the_daemon(tmp_path):
     assert [one.decision for one in await store.watch_decisions.all()] == [MADE]
     assert await store.watch_ledger.last("n") == ("w", 2.0)
     store.close()
+
+
+async def test_what_upstream_says_need_not_be_text(store):
+    """Half a character in one answer keeps none of the others from being kept."""
+    odd, silent = replace(OPEN, title="\ud800"), Unanswered(TWO, WhyUnknown.PARTIAL, 5.0, "\udfff")
+    await store.watch_facts.learn((odd, silent))
+    known = await store.watch_facts.known()
+    assert (known[ONE].pull.title, known[TWO].unknown.text) == ("?", "?")

@@ -266,3 +266,9 @@ def test_a_page():
 def test_a_page_that_is_none(told):
     """One entry that cannot be understood spoils a page: nothing may be passed over."""
     assert isinstance(read_page(UPSTREAM, "n", told, 5.0), str)
+
+
+def test_half_a_character_is_a_question_mark():
+    """JSON can spell what UTF-8 cannot; a title like that would keep every answer of the night out of the store."""
+    told = node_pull(ONE, UPSTREAM, NODE | {"title": "a \ud800b", "labels": {"nodes": [{"name": "\udfff"}]}}, 0.0)
+    assert (told.title, told.labels) == ("a ?b", ("?",))
