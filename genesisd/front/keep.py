@@ -10,17 +10,17 @@ from collections.abc import Callable
 from typing import Any
 
 from genesisd.errors import GenesisError, UnavailableError
+from genesisd.front import silence
 from genesisd.front.backoff import Backoff
 from genesisd.front.channel import Channel
 from genesisd.front.decide import Target
 from genesisd.front.ending import await_end, ended
+from genesisd.front.silence import Silence
 from genesisd.front.start import Seat, Settings, lock_holder, start
 from genesisd.front.wire import order, target_of
 from genesisd.identity import signal_exactly
 from genesisd.process_ref import ProcessRef
 
-_STRIKES = 2
-"""Questions in a row that a front may leave unanswered before it counts as wedged and is replaced."""
 _LOOK_EVERY = 5.0
 _QUIT_WITHIN = 5.0
 _DYING = 0.25
@@ -38,8 +38,9 @@ class Keeper:
         self._channel: Channel | None = None
         self._identity: ProcessRef | None = None
         self._changing = asyncio.Lock()
-        self._strikes = 0
-        self._heard = 0
+        self._silence = Silence()
+        self._wedged = ""
+        """Why the present front was ended by us, for whoever is told that it is lost."""
         self._task: asyncio.Task[None] | None = None
         self._leaving: set[asyncio.Task[None]] = set()
 
@@ -81,12 +82,13 @@ class Keeper:
         channel = self._channel
         if channel is None:
             raise UnavailableError(f"the front of {self._seat.worker} is being replaced")
+        asked = time.monotonic()
         try:
             answer = await channel.ask(message)
         except UnavailableError:
-            self._strike(channel)
+            self._unanswered(channel, asked)
             raise
-        self._strikes = 0
+        self._silence.broken()
         return answer
 
     async def end(self, drain: float) -> None:
@@ -119,10 +121,11 @@ class Keeper:
             task.cancel()
         await asyncio.gather(*self._leaving, return_exceptions=True)
 
-    def _strike(self, channel: Channel) -> None:
-        self._strikes = self._strikes + 1 if channel.heard == self._heard else 1
-        self._heard = channel.heard
-        if self._strikes >= _STRIKES and self._identity is not None and not channel.lost.is_set():
+    def _unanswered(self, channel: Channel, asked: float) -> None:
+        now = time.monotonic()
+        wedged = self._silence.unanswered(channel.heard, asked, now, longest=silence.SILENT)
+        if wedged and self._identity is not None and not channel.lost.is_set():
+            self._wedged = f"it answered nothing for {silence.SILENT:.0f} s and was ended"
             signal_exactly(self._identity, signal.SIGKILL)
 
     # --- keeping ------------------------------------------------------------------------------------------------
@@ -159,7 +162,8 @@ class Keeper:
         if channel is not None:
             await channel.close()
         if self._identity is not None:
-            self._tell("front-lost", self._seat.worker, pid=self._identity.pid)
+            why = {"text": self._wedged} if self._wedged else {}
+            self._tell("front-lost", self._seat.worker, pid=self._identity.pid, **why)
             await self._see_off(self._identity)
 
     async def _see_off(self, identity: ProcessRef) -> None:
@@ -170,7 +174,7 @@ class Keeper:
             task.add_done_callback(self._leaving.discard)
 
     async def _attach(self) -> None:
-        self._strikes = 0
+        self._silence, self._wedged = Silence(), ""
         channel, kind = await self._adopt(), "front-adopted"
         if channel is None:
             await start(self._seat, self._settings)

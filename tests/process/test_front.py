@@ -180,6 +180,7 @@ async def test_order_given_while_the_front_is_dead_is_not_lost(tmp_path):
 async def test_wedged_front_is_replaced(tmp_path, monkeypatch):
     """A stopped front that answers no question is killed and replaced."""
     monkeypatch.setattr("genesisd.front.channel.ANSWER_WITHIN", 0.3)
+    monkeypatch.setattr("genesisd.front.silence.SILENT", 0.5)
     async with fronts(tmp_path) as mine:
         old = mine.pid("w")
         os.kill(old, signal.SIGSTOP)
@@ -187,6 +188,22 @@ async def test_wedged_front_is_replaced(tmp_path, monkeypatch):
         assert await mine.stats("w") is None
         monkeypatch.setattr("genesisd.front.channel.ANSWER_WITHIN", 20)
         await until(lambda: mine.pid("w") not in (None, old))
+        lost = [fields for kind, fields in mine.told if kind == "front-lost"]
+        assert lost == [{"pid": old, "text": "it answered nothing for 0 s and was ended"}]
+
+
+async def test_front_that_stood_still_for_a_moment_is_kept(tmp_path, monkeypatch):
+    """Many questions that were given up in one short stop end nobody: streams run through it."""
+    monkeypatch.setattr("genesisd.front.channel.ANSWER_WITHIN", 0.3)
+    async with fronts(tmp_path) as mine:
+        old = mine.pid("w")
+        os.kill(old, signal.SIGSTOP)
+        assert await asyncio.gather(*(mine.stats("w") for _ in range(5))) == [None] * 5
+        os.kill(old, signal.SIGCONT)
+        monkeypatch.setattr("genesisd.front.channel.ANSWER_WITHIN", 20)
+        assert await mine.stats("w") is not None
+        assert mine.pid("w") == old
+        assert "front-lost" not in [kind for kind, _ in mine.told]
 
 
 async def test_wedged_front_of_a_former_daemon_is_replaced(tmp_path, monkeypatch):
