@@ -158,6 +158,7 @@ class Dossier:
         tests: name of a behaviour test -> what it said on the pin without our patch and with it.
         made_at: when.
         reason: one sentence.
+        of: the pin's ``identity`` when it was made: with another version under its id it shows nothing any more.
     """
 
     patch: str
@@ -168,3 +169,4 @@ class Dossier:
     tests: dict[str, str]
     made_at: float
     reason: str
+    of: str = ""

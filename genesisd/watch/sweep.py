@@ -7,27 +7,23 @@ one transaction, and the watchlist last, each line only for an answer of this ve
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
 
-from genesisd.clock import Clock
 from genesisd.errors import ConfigError, UnavailableError
 from genesisd.watch import evidence, pin_facts, wanted
 from genesisd.watch.belief import believe
-from genesisd.watch.changing import Written
 from genesisd.watch.cost import Asked
-from genesisd.watch.decisions import Decision
+from genesisd.watch.ground import Facing, Ground
 from genesisd.watch.held import remembered
 from genesisd.watch.kinds import SweepKind
 from genesisd.watch.model import Answer, Known, LineageFact, PatchFact, Pin, PinFacts, Pull, Unanswered
 from genesisd.watch.newcomers import Newcomers
-from genesisd.watch.ports import Appraisal, Appraiser, Decisions, Diff, Facts, Index, Mirror, Patches, Upstream
+from genesisd.watch.ports import Appraisal, Diff
 from genesisd.watch.refs import Ref
-from genesisd.watch.result import StatusChange, SweepOutcome, SweepResult
+from genesisd.watch.result import SweepOutcome, SweepResult
 from genesisd.watch.rows import Row, Watchlist, row_id
-from genesisd.watch.scoring import Interests
 from genesisd.watch.spec import WatchSpec
 from genesisd.watch.watchlist import load
 
@@ -44,49 +40,6 @@ class Step(StrEnum):
     WRITE = "writing the watchlist"
     NEW = "looking for new pull requests"
     RELEASES = "looking for releases"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facing:
-    """What triage is given."""
-
-    watchlist: Watchlist
-    rows: tuple[Row, ...]
-    known: Mapping[Ref, Known]
-    facts: Mapping[Ref, tuple[PinFacts, ...]]
-    appraisal: Appraisal
-    pins: tuple[Pin, ...]
-    patches: Mapping[str, PatchFact]
-    now: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
-    """What a sweep stands on.
-
-    Attributes:
-        upstream, mirror, index, appraiser, patches, facts, decisions: the ports; no mirror, no lineage.
-        pins: those that play a part; raises ConfigError.
-        interests: what this box runs.
-        more: pull requests that markers and gates speak of.
-        triage: decisions from facts.
-        write: changes status lines in the file; returns those that were made, and what went wrong or "".
-        clock: the time.
-    """
-
-    upstream: Upstream
-    mirror: Mirror | None
-    index: Index
-    appraiser: Appraiser
-    patches: Patches
-    facts: Facts
-    decisions: Decisions
-    pins: Callable[[], Awaitable[tuple[Pin, ...]]]
-    interests: Callable[[], Interests]
-    more: Callable[[], Iterable[Ref]]
-    triage: Callable[[Facing], tuple[Decision, ...]]
-    write: Callable[[Path, Sequence[StatusChange]], Awaitable[Written]]
-    clock: Clock
 
 
 class Sweep:
@@ -131,7 +84,7 @@ class Sweep:
         result = await self._judge(result, watchlist, rows, appraisal, patches)
         result = await self._write(result, rows)
         if self._whole:
-            result = await self._around(result, refs, patches)
+            result = await self._around_it(result, refs, patches)
         return self._ended(self._judged(result, refs))
 
     @property
@@ -268,6 +221,16 @@ class Sweep:
         if trouble:
             self._troubles.append(trouble)
         return replace(result, changes=made, refused=trouble)
+
+    async def _around_it(
+        self, result: SweepResult, refs: Sequence[Ref], patches: Mapping[str, PatchFact]
+    ) -> SweepResult:
+        """The file is written by now: what was judged and changed is told, whatever befalls a look around."""
+        try:
+            return await self._around(result, refs, patches)
+        except Exception as error:  # noqa: BLE001 - see above
+            self._troubles.append(f"new pull requests and releases could not be looked for: {error!r}")
+            return result
 
     async def _around(self, result: SweepResult, refs: Sequence[Ref], patches: Mapping[str, PatchFact]) -> SweepResult:
         self._say(Step.NEW)

@@ -26,23 +26,30 @@ _LONGEST_LINE = 4 << 20
 
 
 class ChildAppraiser:
-    """One child at a time: it may use a core and hundreds of megabytes.
+    """One child at a time, for all that share ``alone``: it may use a core and hundreds of megabytes.
 
     Args:
         clock: for the date of a dossier.
         markers: the markers file; None: the project's.
         argv: what is run.
         deadline: seconds that it may take.
+        alone: held while a child runs; None: one of its own.
     """
 
     def __init__(
-        self, clock: Clock, markers: Path | None = None, *, argv: Sequence[str] = ARGV, deadline: float = DEADLINE
+        self,
+        clock: Clock,
+        markers: Path | None = None,
+        *,
+        argv: Sequence[str] = ARGV,
+        deadline: float = DEADLINE,
+        alone: asyncio.Lock | None = None,
     ) -> None:
         self._clock = clock
         self._markers = markers
         self._argv = argv
         self._deadline = deadline
-        self._alone = asyncio.Lock()
+        self._alone = alone or asyncio.Lock()
 
     async def appraise(
         self, pins: Sequence[Pin], pulls: Sequence[Pull], diffs: Mapping[Ref, Diff], patches: Sequence[str]

@@ -23,6 +23,7 @@ from genesisd.control.watch_views import (
 from genesisd.errors import ConfigError, ConflictError, NotFoundError, UnavailableError
 from genesisd.store.store import Store
 from genesisd.supervisor.ports import EventSink
+from genesisd.watch import pin_facts
 from genesisd.watch.claims import Swept
 from genesisd.watch.decisions import DecisionKind, Dossier, KeptDecision, Standing
 from genesisd.watch.kinds import SweepKind
@@ -144,7 +145,9 @@ class WatchDesk:
     async def _refuse_unseen(self, kept: KeptDecision) -> None:
         if kept.decision.kind is not DecisionKind.RETIRE_CANDIDATE:
             return
-        lacking = missing(kept, await self._store.watch_decisions.dossiers())
+        facts = await pin_facts.kept(self._store.watch_facts)
+        of_it = facts.get(kept.decision.ref, ())
+        lacking = missing(kept, await self._store.watch_decisions.dossiers(), of_it)
         if lacking:
             raise ConflictError(
                 f"decision {kept.id} asks to give up {', '.join(lacking)}, and no dossier lies before it",
@@ -170,7 +173,9 @@ class WatchDesk:
         wanted = [(name, where) for name in self._patches(looked, ref, patch) for where in self._pins(looked, ref, pin)]
         if not wanted:
             raise NotFoundError(f"nothing to compare with {ref}: it concerns no patch of ours on a pin", ref=str(ref))
-        made = {(one.patch, one.pin): one for one in await self._store.watch_decisions.dossiers() if one.ref == ref}
+        of = {one.pin: one.of for one in looked.facts.get(ref, ())}
+        kept = [one for one in await self._store.watch_decisions.dossiers() if one.ref == ref]
+        made = {(one.patch, one.pin): one for one in kept if of.get(one.pin) == one.of}
         found: list[Dossier] = []
         for name, where in wanted:
             old = None if anew else made.get((name, where))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from genesisd.errors import UnavailableError
 from genesisd.watch.decisions import DecisionKind, Dossier, KeptDecision, Standing
-from genesisd.watch.model import Known, Pin
+from genesisd.watch.model import Known, Pin, PinFacts
 from genesisd.watch.ports import Appraiser, Decisions, Upstream
 from genesisd.watch.refs import Ref
 
@@ -23,10 +24,16 @@ def wanted(kept: Iterable[KeptDecision]) -> list[tuple[str, Ref, str]]:
     return list(dict.fromkeys(found))
 
 
-def missing(decision: KeptDecision, dossiers: Sequence[Dossier]) -> tuple[str, ...]:
-    """Patches of a retire candidate that no dossier lies before."""
-    made = {one.patch for one in dossiers if one.ref == decision.decision.ref}
-    return tuple(patch for patch in decision.decision.patches if patch not in made)
+def missing(decision: KeptDecision, dossiers: Sequence[Dossier], facts: Iterable[PinFacts] = ()) -> tuple[str, ...]:
+    """What a retire candidate speaks of and no dossier lies before: ``P1 on p32``, a patch and pin each.
+
+    A dossier of another pin tells nothing of this one's files, and one of other files of the same name even less.
+    """
+    asked = decision.decision
+    now = {one.pin: one.of for one in facts}
+    made = {(one.patch, one.pin) for one in dossiers if one.ref == asked.ref and now.get(one.pin, one.of) == one.of}
+    lacking = [(patch, pin) for patch in asked.patches for pin in asked.pins if (patch, pin) not in made]
+    return tuple(f"{patch} on {pin}" for patch, pin in lacking)
 
 
 class DossierMaker:
@@ -41,7 +48,9 @@ class DossierMaker:
         self, kept: Iterable[KeptDecision], known: Mapping[Ref, Known], pins: Sequence[Pin]
     ) -> tuple[str, ...]:
         """Make those that are missing; returns what could not be made, a sentence each."""
-        made = {(one.patch, one.ref, one.pin) for one in await self._decisions.dossiers()}
+        now = {one.id: one.identity for one in pins}
+        kept_ = await self._decisions.dossiers()
+        made = {(one.patch, one.ref, one.pin) for one in kept_ if now.get(one.pin, one.of) == one.of}
         troubles = []
         for patch, ref, pin in wanted(kept):
             if (patch, ref, pin) in made:
@@ -60,6 +69,7 @@ class DossierMaker:
             raise UnavailableError(f"upstream never answered about {ref}", hint="genesisctl watch sweep --now asks it")
         if place is None:
             raise UnavailableError(f"pin {pin} has no files in the cache", hint=f"genesisctl pins build {pin}")
-        dossier = await self._appraiser.dossier(patch, pull, await self._upstream.diff(pull), place)
+        found = await self._appraiser.dossier(patch, pull, await self._upstream.diff(pull), place)
+        dossier = replace(found, of=place.identity)
         await self._decisions.keep_dossier(dossier)
         return dossier

@@ -16,6 +16,7 @@ from genesisd.store.store import Store
 from genesisd.watch import gates, markers
 from genesisd.watch.changing import Written, write
 from genesisd.watch.decisions import Decision
+from genesisd.watch.ground import Facing, Ground
 from genesisd.watch.interests import interests
 from genesisd.watch.markers import Markers
 from genesisd.watch.model import ContentFact, Pin
@@ -26,7 +27,6 @@ from genesisd.watch.sources.gate import Gate
 from genesisd.watch.sources.git import GitMirror
 from genesisd.watch.sources.github import GitHub
 from genesisd.watch.sources.index import PackageIndex
-from genesisd.watch.sweep import Facing, Ground
 from genesisd.watch.triage import Grounds, triage_all
 from genesisd.wiring.appraiser import ChildAppraiser
 from genesisd.wiring.watch_pins import watched_pins
@@ -73,6 +73,7 @@ class GroundMaker:
         self._workers = workers
         self._tell = tell
         self._gate = Gate(clock)
+        self._alone = asyncio.Lock()
         self._mirrors: dict[tuple[Path, str, bool], GitMirror] = {}
 
     async def make(self) -> Grounded:
@@ -100,7 +101,7 @@ class GroundMaker:
 
     def appraiser(self) -> ChildAppraiser:
         """With the markers that are configured."""
-        return ChildAppraiser(self._clock, self._config().watch.markers)
+        return ChildAppraiser(self._clock, self._config().watch.markers, alone=self._alone)
 
     async def pins(self) -> tuple[Pin, ...]:
         """Those that play a part. Raises ConfigError."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from genesisd.errors import UnavailableError
+from genesisd.errors import ConflictError, UnavailableError
 from genesisd.watch.decisions import DecisionKind, Standing
 from genesisd.watch.model import Content
 from tests.helpers.fakegithub import World
 from tests.helpers.fakegithub.facts import Fact
 from tests.helpers.watched_box import watched_box
-from tests.process.test_watch_sweep import FIXED, LIST, ONE, TWO, body, landed, pins, repo, told, tree
+from tests.process.test_watch_sweep import FIXED, LIST, ONE, ROOT, TWO, body, landed, pins, repo, told, tree
 
 __all__ = ["repo"]
 pytestmark = pytest.mark.process
@@ -73,3 +75,17 @@ async def test_a_night_without_a_look_at_the_pins_takes_nothing_back(retiring):
     retiring.watching.grounds.appraiser = Broken
     assert (await retiring.sweep()).outcome == "partial"
     assert [(one.id, one.standing, one.decision.kind) for one in await retiring.kept()] == before
+
+
+async def test_a_dossier_of_other_files_is_none(retiring):
+    """Of another pin, or of another version under the pin's id: accepting waits for the one that belongs to it."""
+    (id_, _), (made,) = await candidate(retiring), await retiring.store.watch_decisions.dossiers()
+    assert made.of.startswith("0.32.0 ")
+    for other in (replace(made, pin="other"), replace(made, of="0.31.0")):
+        await retiring.store._writer.ask(lambda connection: connection.execute("DELETE FROM watch_dossiers"))
+        await retiring.store.watch_decisions.keep_dossier(other)
+        with pytest.raises(ConflictError, match="give up P62 on now, and no dossier"):
+            await retiring.desk.answer(id_, Standing.ACCEPTED, ROOT, why="gone upstream")
+    await retiring.sweep()
+    assert {one.of for one in await retiring.store.watch_decisions.dossiers()} == {made.of}
+    assert (await retiring.desk.answer(id_, Standing.ACCEPTED, ROOT, why="gone upstream")).standing == "accepted"
