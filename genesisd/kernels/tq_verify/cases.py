@@ -1,0 +1,124 @@
+"""The shapes that the tests and the benchmark share, and how far from the reference an output may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from genesisd.kernels.tq_verify.layout import K8V4
+from genesisd.kernels.tq_verify.pack import slots
+
+TOLERANCE = 1e-2
+"""Of norm(out - reference) / norm(reference); bfloat16's own rounding of the output is 1.7e-3."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A batch: lengths, and query tokens of each sequence."""
+
+    name: str
+    heads: int
+    kv_heads: int
+    dim: int
+    lens: tuple[int, ...]
+    query_lens: tuple[int, ...]
+    page: int = 16
+    fp8_format: str = "e4nv"
+    key_scale: float = 1.0
+    value_scale: float = 1.0
+
+
+@dataclass
+class Problem:
+    """A case made flesh: the arguments of tq_verify, fresh random ones."""
+
+    case: Case
+    query: torch.Tensor
+    cache: torch.Tensor
+    table: torch.Tensor
+    lens: torch.Tensor
+    starts: torch.Tensor
+
+    @property
+    def scale(self) -> float:
+        return self.case.dim**-0.5
+
+    @property
+    def max_query_len(self) -> int:
+        return max(self.case.query_lens)
+
+    def arguments(self) -> tuple[torch.Tensor, ...]:
+        return self.query, self.cache, self.table, self.lens, self.starts
+
+
+def edges(lens: tuple[int, ...], wide: int) -> tuple[Case, ...]:
+    """Small and odd: one token, a page less one and more one, empty sequences, ragged queries, odd groups and sizes."""
+    long = max(lens)
+    return (
+        Case("decode, group 8", 8, 1, wide, lens, (1,) * len(lens)),
+        Case("verify, group 8", 8, 1, wide, lens, (6,) * len(lens)),
+        Case("verify, group 6", 12, 2, wide, lens, (5,) * len(lens)),
+        Case("verify, group 4, dim 64", 16, 4, 64, lens, (5,) * len(lens)),
+        Case("decode, group 4, dim 64", 16, 4, 64, lens, (1,) * len(lens)),
+        Case("verify, group 16", 16, 1, 128, (long,), (6,)),
+        Case("decode, group 3, dim 64", 6, 2, 64, lens, (1,) * len(lens)),
+        Case("verify, dim 96", 8, 2, 96, lens, (3,) * len(lens)),
+        Case("decode, widest", 4, 1, 2 * wide, (17, long), (1, 1)),
+        Case("verify, widest", 8, 1, 2 * wide, (long,), (6,)),
+        Case("verify, 16 tokens", 8, 1, 128, (long, 15, 17), (16, 1, 2)),
+        Case("ragged queries", 8, 1, 128, (17, long, 33, 1), (4, 1, 3, 1)),
+        Case("an empty sequence between", 8, 1, 128, (40, 0, long), (2, 0, 3)),
+        Case("padding of a captured graph", 8, 1, 128, (33, 0), (2, 2)),
+        Case("fewer tokens than queries", 8, 1, 128, (1, 3), (4, 4)),
+        Case("pages of 48", 8, 2, 128, (long, 47, 49), (3, 3, 3), page=48),
+        Case("pages of 112", 8, 1, 128, (long, 130), (2, 2), page=112),
+        Case("tiny values", 8, 1, 128, (long,), (4,), value_scale=1e-3),
+        Case("huge values", 8, 1, 128, (long,), (4,), value_scale=1e4),
+        Case("sharp attention", 8, 1, 128, (long,), (4,), key_scale=30.0),
+        Case("e4b15 keys", 8, 1, 128, lens, (3,) * len(lens), fp8_format="e4b15", key_scale=0.4),
+    )
+
+
+CPU_EDGES = edges((1, 17, 70), wide=128)
+GPU_EDGES = edges((1, 15, 17, 8191, 80), wide=256)
+BENCHED = tuple(
+    Case(f"{name}, B={batch}, {context // 1024}K", heads, kv_heads, dim, (context,) * batch, (count,) * batch)
+    for name, heads, kv_heads, dim, counts in (
+        ("8/1/256", 8, 1, 256, (6, 1)),
+        ("16/2/256", 16, 2, 256, (6, 1)),
+        ("12/2/256", 12, 2, 256, (5, 1)),
+        ("32/8/128", 32, 8, 128, (5, 1)),
+    )
+    for batch in (1, 8)
+    for context in (8192, 32768, 131072)
+    for count in counts
+)
+
+
+def make(case: Case, device: str, seed: int, spare: int = 1, dtype: torch.dtype = torch.bfloat16) -> Problem:
+    """Random inputs; pages in random order out of `spare` times as many; what no token fills is random too."""
+    generator = torch.Generator(device=device).manual_seed(seed)
+    needed = [max(1, -(-length // case.page)) for length in case.lens]
+    pages = sum(needed) * spare
+    cache = torch.empty(pages, case.page, case.kv_heads, K8V4(case.dim).slot_bytes, dtype=torch.uint8, device=device)
+    for first in range(0, pages, 4096):
+        count = min(4096, pages - first)
+        size = (count, case.page, case.kv_heads, case.dim)
+        keys = torch.randn(size, device=device, generator=generator) * case.key_scale
+        values = torch.randn(size, device=device, generator=generator) * case.value_scale
+        cache[first : first + count] = slots(keys, values, case.fp8_format)
+    order = torch.randperm(pages, device=device, generator=generator).to(torch.int32)
+    table = torch.full((len(needed), max(needed)), 2**30, dtype=torch.int32, device=device)
+    for sequence, count in enumerate(needed):
+        table[sequence, :count] = order[sum(needed[:sequence]) :][:count]
+    tokens = sum(case.query_lens)
+    query = torch.randn(tokens, case.heads, case.dim, device=device, generator=generator).to(dtype)
+    starts = torch.tensor([0, *torch.tensor(case.query_lens).cumsum(0).tolist()], dtype=torch.int32, device=device)
+    return Problem(case, query, cache, table, torch.tensor(case.lens, dtype=torch.int32, device=device), starts)
+
+
+def error(out: torch.Tensor, expected: torch.Tensor) -> float:
+    """norm(out - expected) / norm(expected); not a number where anything was left unwritten."""
+    norm = expected.norm().item()
+    return ((out.double() - expected).norm() / norm).item() if norm else out.double().norm().item()

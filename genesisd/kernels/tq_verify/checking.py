@@ -1,0 +1,45 @@
+"""The tests that need the real device: what the benchmark runs before it prints anything."""
+
+from __future__ import annotations
+
+import torch
+
+from genesisd.kernels.tq_verify import cases
+from genesisd.kernels.tq_verify.guards import expected_format
+from genesisd.kernels.tq_verify.launch import scratch_for, shape_of, tq_verify
+from genesisd.kernels.tq_verify.plan import plan_for
+from genesisd.kernels.tq_verify.reference import reference
+
+
+def failures(device: str) -> list[str]:
+    """What is wrong on this device, a line each; nothing if all is well. Inputs are drawn anew each time."""
+    return [line for case in cases.GPU_EDGES if (line := failure(case, device)) is not None]
+
+
+def failure(case: cases.Case, device: str) -> str | None:
+    """Why a case failed, or None."""
+    if case.fp8_format != expected_format(torch.cuda.get_device_capability()):
+        return None
+    seed = int(torch.randint(2**31, ()).item())
+    problem = cases.make(case, device, seed)
+    found = cases.error(poisoned(problem), reference(*problem.arguments(), scale=problem.scale))
+    if found < cases.TOLERANCE:
+        return None
+    return f"{case.name}: error {found:.2e}, allowed {cases.TOLERANCE:.0e} (seed {seed})"
+
+
+def poisoned(problem: cases.Problem) -> torch.Tensor:
+    """The kernel's output where output and scratch held NaN before."""
+    plan = plan_for(shape_of(problem.query, problem.cache, len(problem.case.lens), problem.max_query_len))
+    scratch = scratch_for(plan, problem.query)
+    scratch.part.fill_(float("nan"))
+    scratch.lse.fill_(float("nan"))
+    out = torch.full_like(problem.query, float("nan"))
+    return tq_verify(
+        *problem.arguments(),
+        max_query_len=problem.max_query_len,
+        scale=problem.scale,
+        plan=plan,
+        scratch=scratch,
+        out=out,
+    )

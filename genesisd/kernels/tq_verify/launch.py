@@ -1,0 +1,110 @@
+"""The operation: two launches, no allocation when scratch and output are given, nothing that depends on lengths."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+
+import torch
+
+from genesisd.kernels.tq_verify.merge import merge
+from genesisd.kernels.tq_verify.plan import Plan, Shape, plan_for, power_of_two
+from genesisd.kernels.tq_verify.query_major import query_major
+from genesisd.kernels.tq_verify.token_major import token_major
+
+FORMS = {"query-major": query_major, "token-major": token_major}
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """What the splits leave for the merge. One is enough for all layers: they run one after another."""
+
+    part: torch.Tensor
+    lse: torch.Tensor
+
+
+def shape_of(query: torch.Tensor, cache: torch.Tensor, batch: int, max_query_len: int) -> Shape:
+    """What a plan depends on, of these tensors and their device."""
+    capability, processors = (9, 0), 4
+    if query.is_cuda:
+        capability = torch.cuda.get_device_capability(query.device)
+        processors = torch.cuda.get_device_properties(query.device).multi_processor_count
+    kv_heads = cache.shape[2]
+    return Shape(batch, kv_heads, query.shape[1] // kv_heads, query.shape[2], max_query_len, capability, processors)
+
+
+def scratch_for(plan: Plan, query: torch.Tensor) -> Scratch:
+    """Scratch of the size that a plan needs for so many query tokens and heads."""
+    tokens, heads, dim = query.shape
+    part = torch.empty(tokens, heads, plan.splits, power_of_two(dim), dtype=torch.float32, device=query.device)
+    return Scratch(part, torch.empty(tokens, heads, plan.splits, dtype=torch.float32, device=query.device))
+
+
+def tq_verify(
+    query: torch.Tensor,
+    cache: torch.Tensor,
+    table: torch.Tensor,
+    lens: torch.Tensor,
+    starts: torch.Tensor,
+    *,
+    max_query_len: int,
+    scale: float,
+    fp8_format: str = "e4nv",
+    plan: Plan | None = None,
+    scratch: Scratch | None = None,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Attention of each sequence's newest tokens over its cache, these tokens included, causal among them.
+
+    Args:
+        query: [query tokens, query heads, head_dim], contiguous heads.
+        cache: [pages, page size, KV heads, slot bytes] uint8; ask `refusal` first whether it can be read.
+        table: [sequences, pages of the longest] int32.
+        lens: [sequences] int32: tokens in the cache, the query's own included. Zero gives zeros.
+        starts: [sequences + 1] int32: where each sequence's query tokens begin.
+        max_query_len: no sequence has more query tokens.
+        scale: factor of the scores.
+        fp8_format: how the keys are stored: "e4nv" or "e4b15".
+        plan: the cut; must stay the same for a captured graph. Default: that of the shape.
+        scratch: of at least the plan's size.
+        out: like query.
+    """
+    batch = lens.shape[0]
+    plan = plan or plan_for(shape_of(query, cache, batch, max_query_len))
+    scratch = scratch or scratch_for(plan, query)
+    out = torch.empty_like(query) if out is None else out
+    _attend(query, cache, table, lens, starts, plan, scratch, batch, max_query_len, scale, fp8_format)
+    _merge(lens, starts, plan, scratch, out, batch, max_query_len)
+    return out
+
+
+def _attend(query, cache, table, lens, starts, plan, scratch, batch, max_query_len, scale, fp8_format) -> None:
+    _, page_size, kv_heads, _ = cache.shape
+    heads, dim = query.shape[1:]
+    group = heads // kv_heads
+    blocks = -(-max_query_len * group // plan.rows)
+    FORMS[plan.form][(plan.splits, kv_heads, batch * blocks)](
+        query, cache, table, lens, starts, scratch.part, scratch.lse,
+        scale / math.log(2), query.stride(0), table.stride(0), cache.stride(0) // 4, plan.splits,
+        POS=cache.stride(1) // 4, HEAD=cache.stride(2) // 4, PAGE=page_size, KV_HEADS=kv_heads, GROUP=group,
+        D=dim, BLOCK_D=power_of_two(dim), M=plan.rows, N=plan.tokens, CHUNK=plan.chunk,
+        BLOCKS=blocks, FP8=plan.keys == "fp8", E4B15=fp8_format == "e4b15", ASM=not interpreted(),
+        STAGES=plan.stages, num_warps=plan.warps, num_stages=plan.stages,
+    )  # fmt: skip
+
+
+def _merge(lens, starts, plan, scratch, out, batch, max_query_len) -> None:
+    heads, dim = out.shape[1:]
+    block_d = power_of_two(dim)
+    block, width = (64, 32) if plan.splits > 64 else (16, min(128, block_d))
+    merge[(batch * max_query_len, heads, block_d // width)](
+        scratch.part, scratch.lse, lens, starts, out, out.stride(0), plan.splits,
+        HEADS=heads, D=dim, BLOCK_D=block_d, N=plan.tokens, CHUNK=plan.chunk,
+        ALL=power_of_two(plan.splits), BLOCK=block, WIDTH=width, MAX_QUERY=max_query_len, num_warps=4,
+    )  # fmt: skip
+
+
+def interpreted() -> bool:
+    """Whether triton's interpreter runs the kernels: it knows no assembly."""
+    return os.environ.get("TRITON_INTERPRET") == "1"

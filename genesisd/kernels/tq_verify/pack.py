@@ -1,0 +1,28 @@
+"""Keys and values into cache bytes, in plain steps: what the backend's own store writes."""
+
+from __future__ import annotations
+
+import torch
+
+
+def fp8_bytes(keys: torch.Tensor, fp8_format: str) -> torch.Tensor:
+    """Keys as FP8 bytes. e4b15 is float16 without its lowest exponent bit's range and seven bits of its mantissa."""
+    if fp8_format == "e4nv":
+        return keys.to(torch.float8_e4m3fn).view(torch.uint8)
+    half = keys.clamp(-1.8, 1.8).to(torch.float16).view(torch.int16).to(torch.int32) & 0xFFFF
+    magnitude = ((half & 0x7FFF) + 0x40) >> 7
+    return (((half >> 8) & 0x80) | magnitude.clamp(max=0x7F)).to(torch.uint8)
+
+
+def value_bytes(values: torch.Tensor) -> torch.Tensor:
+    """Values as nibbles between their least and greatest, with float16 scale and zero behind them."""
+    low, high = values.amin(-1, keepdim=True), values.amax(-1, keepdim=True)
+    scale = ((high - low) / 15).clamp(min=1e-8)
+    nibbles = ((values - low) / scale + 0.5).to(torch.int32).clamp(0, 15)
+    packed = (nibbles[..., ::2] | (nibbles[..., 1::2] << 4)).to(torch.uint8)
+    return torch.cat([packed, torch.cat([scale, low], -1).to(torch.float16).view(torch.uint8)], -1)
+
+
+def slots(keys: torch.Tensor, values: torch.Tensor, fp8_format: str = "e4nv") -> torch.Tensor:
+    """[..., head_dim] keys and values to [..., slot bytes]."""
+    return torch.cat([fp8_bytes(keys.float(), fp8_format), value_bytes(values.float())], -1)

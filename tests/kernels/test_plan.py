@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from genesisd.kernels.tq_verify.plan import Shape, plan_for, power_of_two
+
+H200 = {"capability": (9, 0), "processors": 132}
+A5000 = {"capability": (8, 6), "processors": 64}
+
+
+def shape(batch=8, kv_heads=1, group=8, head_dim=256, max_query_len=6, **device):
+    """A shape on a device, Hopper's if none is named."""
+    return Shape(batch, kv_heads, group, head_dim, max_query_len, **(device or H200))
+
+
+@pytest.mark.parametrize("group", [1, 3, 4, 6, 8, 12, 16])
+@pytest.mark.parametrize("count", [1, 2, 5, 16])
+@pytest.mark.parametrize("head_dim", [64, 96, 128, 256, 512])
+@pytest.mark.parametrize("device", [H200, A5000], ids=["sm_90", "sm_86"])
+def test_programs_hold_every_row_in_a_power_of_two(group, count, head_dim, device):
+    """Blocks of rows cover all rows of a group; products need 16 rows, or 8 where they stand in N."""
+    plan = plan_for(shape(group=group, head_dim=head_dim, max_query_len=count, **device))
+    assert plan.rows == power_of_two(plan.rows)
+    assert plan.rows >= (8 if plan.form == "token-major" else 16)
+    assert plan.tokens in {16, 32, 64}
+
+
+def test_all_multiprocessors_work_on_one_long_sequence():
+    """One sequence with one KV head is cut into enough splits to fill the device."""
+    assert plan_for(shape(batch=1)).splits >= 132
+
+
+def test_splits_shrink_as_the_batch_grows_down_to_one():
+    """The number of programs stays about one wave; a batch that fills the device by itself is not split."""
+    splits = [plan_for(shape(batch=batch)).splits for batch in (1, 2, 8, 64, 1024)]
+    assert splits == sorted(splits, reverse=True)
+    assert splits[-1] == 1
+
+
+def test_no_fp8_products_below_hopper():
+    """Devices whose FP8 products are not of this kind widen the keys."""
+    assert plan_for(shape(**A5000)).keys == "f16"
+    assert plan_for(shape()).keys == "fp8"
+
+
+@pytest.mark.parametrize(("n", "power"), [(0, 1), (1, 1), (2, 2), (3, 4), (48, 64), (64, 64)])
+def test_the_next_power_of_two(n, power):
+    """The smallest power of two that is not below."""
+    assert power_of_two(n) == power
