@@ -37,9 +37,9 @@ class Step(StrEnum):
     DIFFS = "fetching diffs"
     LOOK = "looking into the pins"
     JUDGE = "judging"
-    WRITE = "writing the watchlist"
     NEW = "looking for new pull requests"
     RELEASES = "looking for releases"
+    WRITE = "writing the watchlist"
 
 
 class Sweep:
@@ -82,9 +82,9 @@ class Sweep:
         known = {**await self._on.facts.known(), **known}
         result = replace(result, watchlist=watchlist, known=known, pins=pins, facts=facts, anchors=appraisal.anchors)
         result = await self._judge(result, watchlist, rows, appraisal, patches)
-        result = await self._write(result, rows)
         if self._whole:
             result = await self._around_it(result, refs, patches)
+        result = await self._write(result, rows)
         return self._ended(self._judged(result, refs))
 
     @property
@@ -225,7 +225,7 @@ class Sweep:
     async def _around_it(
         self, result: SweepResult, refs: Sequence[Ref], patches: Mapping[str, PatchFact]
     ) -> SweepResult:
-        """The file is written by now: what was judged and changed is told, whatever befalls a look around."""
+        """Decisions are kept by now: they are told and the file is written, whatever befalls a look around."""
         try:
             return await self._around(result, refs, patches)
         except Exception as error:  # noqa: BLE001 - see above

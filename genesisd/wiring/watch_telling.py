@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from genesisd.store.meta import StoreReadError
@@ -11,7 +12,7 @@ from genesisd.supervisor.ports import EventSink
 from genesisd.telemetry.watch_metrics import WatchMetrics
 from genesisd.watch.decisions import QUIET, KeptDecision, Standing, Urgency
 from genesisd.watch.ports import Facts
-from genesisd.watch.result import SweepOutcome, SweepResult
+from genesisd.watch.result import StatusChange, SweepOutcome, SweepResult
 from genesisd.watch.rows import row_id
 from genesisd.wiring.watch_views import Looked, by_state, rows
 
@@ -32,16 +33,13 @@ class Telling:
         self._sink = sink
         self._metrics = metrics
         self._facts = facts
+        self._unkept: dict[str, float | None] = {}
+        """Notes of ``DECIDED`` that the disk did not take yet."""
         self._stale = False
         self._failing: frozenset[str] = frozenset()
 
     async def swept(self, sweep: int, result: SweepResult) -> None:
-        """Everything that is new in ``result``."""
-        for change in result.changes:
-            line = {"row": change.row, "ref": str(change.ref), "before": str(change.before), "after": str(change.after)}
-            self._sink.emit("watch_row_changed", **line, evidence=change.evidence)
-        if result.changes and result.watchlist is not None:
-            self._sink.emit("watch_file_written", path=result.watchlist.file, rows=len(result.changes))
+        """Everything that is new in ``result``, but for ``changed``."""
         if result.refused:
             self._sink.emit("watch_file_refused", text=result.refused)
         for part in (self._moved, self._standing, self._released):
@@ -51,6 +49,14 @@ class Telling:
             told: dict[str, Any] = {"ref": str(one.pull.ref), "title": one.pull.title, "score": round(one.score, 1)}
             self._sink.emit("watch_pull_seen", **told, reasons=list(one.reasons), patches=list(one.patches))
         self._ended(sweep, result)
+
+    def changed(self, path: Path, changes: Sequence[StatusChange]) -> None:
+        """Lines of the watchlist that are other ones now."""
+        for change in changes:
+            line = {"row": change.row, "ref": str(change.ref), "before": str(change.before), "after": str(change.after)}
+            self._sink.emit("watch_row_changed", **line, evidence=change.evidence)
+        if changes:
+            self._sink.emit("watch_file_written", path=str(path), rows=len(changes))
 
     def standing(self, looked: Looked, now: float, max_age: float) -> None:
         """How well upstream is watched, from all that is kept."""
@@ -70,7 +76,7 @@ class Telling:
         By what was told and not by what is new: a sweep may be cut off between its decisions and this.
         Raises StoreReadError.
         """
-        told = await self._facts.recall(DECIDED)
+        told = {**await self._facts.recall(DECIDED), **self._unkept}
         notes: dict[str, float | None] = {}
         for one in kept:
             known, made = told.get(str(one.id)), one.decision
@@ -84,8 +90,10 @@ class Telling:
             elif one.standing is Standing.PASSED and known is not None:
                 self._sink.emit("watch_decision_passed", **_named(one))
                 notes[str(one.id)] = None
-        if notes:
-            await self._facts.note(DECIDED, notes)
+        self._unkept |= notes
+        if self._unkept:
+            await self._facts.note(DECIDED, self._unkept)
+            self._unkept = {}
 
     async def _standing(self, result: SweepResult) -> None:
         await self.decided(result.kept)

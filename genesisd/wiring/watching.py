@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import aiohttp
 
@@ -20,9 +22,11 @@ from genesisd.supervisor.ports import EventSink
 from genesisd.telemetry import log
 from genesisd.telemetry.watch_metrics import WatchMetrics
 from genesisd.watch import pin_facts
+from genesisd.watch.changing import Written
 from genesisd.watch.claims import FAILED, Claim, Swept
 from genesisd.watch.cost import Asked
 from genesisd.watch.kinds import SweepKind
+from genesisd.watch.result import StatusChange
 from genesisd.watch.revisit import come_true
 from genesisd.watch.schedule import Schedule
 from genesisd.watch.spec import WatchSpec
@@ -199,7 +203,11 @@ class Watching:
             self.progress.step(step)
             self._sink.emit("watch_sweep_step", sweep=claim.sweep, step=str(step))
 
-        sweep = Sweep(grounded.ground, config.watch, claim.due.kind, claim.due.window, say, grounded.troubles)
+        async def write(path: Path, changes: Sequence[StatusChange]) -> Written:
+            return await self._written(path, asyncio.ensure_future(grounded.ground.write(path, changes)))
+
+        ground = replace(grounded.ground, write=write)
+        sweep = Sweep(ground, config.watch, claim.due.kind, claim.due.window, say, grounded.troubles)
         result = await sweep.run()
         result = await self._following.after(claim.sweep, grounded, result, most=config.watch.reports)
         self.asked, self.troubles = result.asked, result.troubles
@@ -208,6 +216,14 @@ class Watching:
         await self._telling.swept(claim.sweep, result)  # the last: its end is told once, as what it was
         text = "; ".join(result.troubles) or "everything was asked and answered"
         return Swept(str(result.outcome), {**summary(result), "text": text})
+
+    async def _written(self, path: Path, writing: asyncio.Future[Written]) -> Written:
+        """Told at once, also by a daemon that ends meanwhile: the next sweep finds the lines true and says nothing."""
+        try:
+            await asyncio.shield(writing)
+        finally:
+            self._telling.changed(path, (await writing)[0])
+        return writing.result()
 
     def _view(self, claim: Claim, began: float, swept: Swept) -> SweepView:
         return SweepView(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
@@ -131,7 +133,7 @@ async def test_what_a_cut_off_sweep_did_not_tell_is_told_by_the_next(tmp_path, w
 
 
 async def test_a_disk_that_takes_no_note_is_no_end(box, monkeypatch):
-    """Whatever could not be kept as told is told by the next sweep; the sweep itself is what it was."""
+    """What was told is not told again by this daemon, and is kept as told once that can be; the sweep is what it was."""
     note = box.store.watch_facts.note
 
     async def full(kind, values):
@@ -145,7 +147,8 @@ async def test_a_disk_that_takes_no_note_is_no_end(box, monkeypatch):
     assert not box.sink.of("watch_sweep_failed")
     for _ in range(2):
         await box.sweep()
-    assert len(box.sink.of("watch_decision_opened")) == 2
+    assert len(box.sink.of("watch_decision_opened")) == 1
+    assert await box.store.watch_facts.recall("decision-told")
 
 
 async def test_a_sweep_that_is_cut_off_is_told_as_failed(box, monkeypatch):
@@ -210,3 +213,58 @@ async def test_series_and_status_agree_while_nobody_sweeps(box):
     status = await box.desk.status()
     assert (status.stale, bool(status.troubles)) == (3, True)
     assert len(box.sink.of("watch_stale")) == 1
+
+
+async def test_a_line_that_is_changed_as_the_daemon_ends_is_told(box, world, monkeypatch):
+    """The next sweep finds it true and has nothing to say, so that nobody would ever hear of it."""
+    world.change(TWO, state="closed", closed_at=1_767_600_000.0)
+    begun, make = asyncio.Event(), box.watching.grounds.make
+
+    async def slowly(path, changes, write):
+        begun.set()
+        await asyncio.sleep(0.2)
+        return await write(path, changes)
+
+    async def grounds():
+        grounded = await make()
+        write = grounded.ground.write
+        grounded.ground = replace(grounded.ground, write=lambda path, changes: slowly(path, changes, write))
+        return grounded
+
+    monkeypatch.setattr(box.watching.grounds, "make", grounds)
+    order = box.watching.order(SweepKind.NOW)
+    await begun.wait()
+    await box.watching.close()
+    with pytest.raises(UnavailableError):
+        await order
+    assert box.file.read_bytes().count(b"status: closed") == 2
+    assert len(box.sink.of("watch_row_changed")) == 2
+
+
+@pytest.mark.parametrize("after", [0, 4, 9, 14, 19, 24, 26, 29, 33, 36])
+async def test_a_disk_that_is_full_for_a_moment_loses_nothing(tmp_path, world, monkeypatch, after):
+    """At whichever question to the store: the schedule goes on, and in the end each thing was told once."""
+    world.merge(TWO)
+    async with watched_box(tmp_path / "box", TRIED, world) as box:
+        ask, asked = box.store._writer.ask, iter(range(1000))
+
+        async def fails_once(work):
+            if next(asked) == after:
+                raise sqlite3.OperationalError("database or disk is full")
+            return await ask(work)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(box.store._writer, "ask", fails_once)
+            with contextlib.suppress(UnavailableError):  # it could not even begin
+                await box.sweep()
+        assert next(asked) > after
+        for _ in range(2):
+            assert (await box.sweep()).outcome == "partial"
+        opened = [one.id for one in await box.kept() if str(one.decision.kind) not in {"note", "cookbook"}]
+        told = box.sink.of("watch_decision_opened") + box.sink.of("watch_decision_urgent")
+        assert sorted(one["decision"] for one in told) == opened
+        assert len(box.sink.of("watch_row_changed")) == 2
+        assert len(box.sink.of("watch_trial_wanted")) == 1
+        assert {one.outcome for one in await box.store.watch_ledger.list()} <= {"partial", "failed"}
+        ends = box.sink.of("watch_sweep_ended") + box.sink.of("watch_sweep_failed")
+        assert len(ends) == len({one["sweep"] for one in ends}) == len(box.sink.of("watch_sweep_started"))
