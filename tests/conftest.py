@@ -20,6 +20,7 @@ STAGES = {
     # folder: (marker, seconds that one test may take)
     "unit": (None, 60),
     "contract": (None, 120),
+    "kernels": (None, 180),
     "process": ("process", 180),
     "e2e": ("process", 300),
     "systemd": ("systemd", 300),

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 pytest.importorskip("triton", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 
-from genesisd.kernels.tq_verify import cases
+from genesisd.kernels.tq_verify import cases, problems
 from genesisd.kernels.tq_verify.launch import scratch_for, shape_of, tq_verify
 from genesisd.kernels.tq_verify.pack import slots
 from genesisd.kernels.tq_verify.plan import Plan, plan_for
@@ -48,27 +48,27 @@ def test_agrees_with_the_reference(case, capability):
     """Both forms give the float64 reference's output for every odd shape."""
     if case.fp8_format == "e4b15" and capability == HOPPER:
         pytest.skip("Hopper stores e4nv")
-    problem = cases.make(case, "cpu", seed=torch.seed() % 2**31)
-    assert cases.error(run(problem, capability), expected(problem)) < cases.TOLERANCE
+    problem = problems.make(case, "cpu", seed=torch.seed() % 2**31)
+    assert problems.error(run(problem, capability), expected(problem)) < cases.TOLERANCE
 
 
 @pytest.mark.parametrize("splits", [1, 2, 3, 7, 64])
 def test_the_number_of_splits_changes_nothing(splits):
     """Any number of splits gives the same attention, also more of them than there are tokens to share."""
-    problem = cases.make(cases.Case("x", 8, 1, 64, (1000, 70, 3), (2, 2, 2)), "cpu", seed=splits)
-    assert cases.error(run(problem, HOPPER, splits), expected(problem)) < cases.TOLERANCE
+    problem = problems.make(cases.Case("x", 8, 1, 64, (1000, 70, 3), (2, 2, 2)), "cpu", seed=splits)
+    assert problems.error(run(problem, HOPPER, splits), expected(problem)) < cases.TOLERANCE
 
 
 def test_a_row_that_sees_nothing_is_zero():
     """Padding rows of a captured graph get zeros, never what the memory held."""
-    problem = cases.make(cases.Case("x", 8, 1, 64, (0, 2), (2, 4)), "cpu", seed=1)
+    problem = problems.make(cases.Case("x", 8, 1, 64, (0, 2), (2, 4)), "cpu", seed=1)
     out = run(problem, HOPPER)
     assert torch.equal(out[:4], torch.zeros_like(out[:4]))
 
 
 def test_what_lies_behind_the_last_token_does_not_matter():
     """The rest of the last page may hold anything, also what is not a number."""
-    problem = cases.make(cases.Case("x", 8, 1, 64, (70,), (3,)), "cpu", seed=2)
+    problem = problems.make(cases.Case("x", 8, 1, 64, (70,), (3,)), "cpu", seed=2)
     before = run(problem, HOPPER)
     problem.cache[problem.table[0, -1].long(), 70 % 16 :] = 0xFF
     assert torch.equal(before, run(problem, HOPPER))
@@ -76,7 +76,7 @@ def test_what_lies_behind_the_last_token_does_not_matter():
 
 def test_the_hand_made_case():
     """One key alike, one opposite: the weights are the softmax of their two scores."""
-    problem = cases.make(cases.Case("x", 1, 1, 64, (2,), (1,)), "cpu", seed=3, dtype=torch.float32)
+    problem = problems.make(cases.Case("x", 1, 1, 64, (2,), (1,)), "cpu", seed=3, dtype=torch.float32)
     problem.query[:] = 1.0
     keys = torch.stack([torch.ones(64), -torch.ones(64)])
     values = torch.stack([torch.arange(64.0) % 16, torch.zeros(64)])
@@ -87,7 +87,7 @@ def test_the_hand_made_case():
 
 def test_a_plan_is_kept():
     """A plan that was given is the one that is launched: scratch of its size suffices."""
-    problem = cases.make(cases.Case("x", 8, 1, 64, (200,), (2,)), "cpu", seed=4)
+    problem = problems.make(cases.Case("x", 8, 1, 64, (200,), (2,)), "cpu", seed=4)
     plan = Plan("query-major", 16, 16, "f16", 2, 4, 3, 16)
     out = tq_verify(*problem.arguments(), max_query_len=2, scale=problem.scale, plan=plan)
-    assert cases.error(out, expected(problem)) < cases.TOLERANCE
+    assert problems.error(out, expected(problem)) < cases.TOLERANCE

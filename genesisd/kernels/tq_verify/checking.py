@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from genesisd.kernels.tq_verify import cases
+from genesisd.kernels.tq_verify import cases, problems
 from genesisd.kernels.tq_verify.guards import expected_format
 from genesisd.kernels.tq_verify.launch import scratch_for, shape_of, tq_verify
 from genesisd.kernels.tq_verify.plan import plan_for
@@ -21,14 +21,14 @@ def failure(case: cases.Case, device: str) -> str | None:
     if case.fp8_format != expected_format(torch.cuda.get_device_capability()):
         return None
     seed = int(torch.randint(2**31, ()).item())
-    problem = cases.make(case, device, seed)
-    found = cases.error(poisoned(problem), reference(*problem.arguments(), scale=problem.scale))
+    problem = problems.make(case, device, seed)
+    found = problems.error(poisoned(problem), reference(*problem.arguments(), scale=problem.scale))
     if found < cases.TOLERANCE:
         return None
     return f"{case.name}: error {found:.2e}, allowed {cases.TOLERANCE:.0e} (seed {seed})"
 
 
-def poisoned(problem: cases.Problem) -> torch.Tensor:
+def poisoned(problem: problems.Problem) -> torch.Tensor:
     """The kernel's output where output and scratch held NaN before."""
     plan = plan_for(shape_of(problem.query, problem.cache, len(problem.case.lens), problem.max_query_len))
     scratch = scratch_for(plan, problem.query)

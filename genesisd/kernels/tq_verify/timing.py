@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 import triton
 
-from genesisd.kernels.tq_verify import cases
+from genesisd.kernels.tq_verify import cases, problems
 from genesisd.kernels.tq_verify.launch import scratch_for, shape_of, tq_verify
 from genesisd.kernels.tq_verify.layout import K8V4
 from genesisd.kernels.tq_verify.plan import plan_for
@@ -83,7 +83,7 @@ def measure(case: cases.Case, found: Rates, theirs: object | None) -> Measured:
     """One case: ours, upstream's if its kernel is given, and the errors of both at the shortest context."""
     size = sum(case.lens) * case.kv_heads * K8V4(case.dim).slot_bytes
     spare = max(1, min(16, math.ceil(SPREAD / size)))
-    problem = cases.make(case, "cuda", seed=int(torch.randint(2**31, ()).item()), spare=spare)
+    problem = problems.make(case, "cuda", seed=int(torch.randint(2**31, ()).item()), spare=spare)
     tables = every_table(problem, spare)
     plan = plan_for(shape_of(problem.query, problem.cache, len(case.lens), problem.max_query_len))
     scratch, out = scratch_for(plan, problem.query), torch.empty_like(problem.query)
@@ -103,11 +103,11 @@ def measure(case: cases.Case, found: Rates, theirs: object | None) -> Measured:
         if max(case.lens) <= 8192 and len(case.lens) == 1:
             problem.table = tables[0]
             expected = reference(*problem.arguments(), scale=problem.scale)
-            errors = (cases.error(ours(0), expected), cases.error(run(0), expected))
+            errors = (problems.error(ours(0), expected), problems.error(run(0), expected))
     return Measured(floor_us(case, found), ours_us, upstream_us, *errors)
 
 
-def every_table(problem: cases.Problem, spare: int) -> list[torch.Tensor]:
+def every_table(problem: problems.Problem, spare: int) -> list[torch.Tensor]:
     """Page tables over all of the cache's pages: runs that follow each other share no bytes."""
     order = torch.randperm(problem.cache.shape[0], device="cuda").to(torch.int32)
     return list(order.view(spare, *problem.table.shape))

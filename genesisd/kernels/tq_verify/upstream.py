@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import torch
 
-from genesisd.kernels.tq_verify.cases import Problem
+from genesisd.kernels.tq_verify.problems import Problem
 
 FILES = ("triton_turboquant_decode.py", "triton_turboquant_store.py", "triton_decode_attention.py")
 STAND_INS = {
