@@ -76,8 +76,8 @@ class GroundMaker:
         self._alone = asyncio.Lock()
         self._mirrors: dict[tuple[Path, str, bool], GitMirror] = {}
 
-    async def make(self) -> Grounded:
-        """With the workers' facts as they are now."""
+    async def make(self, *, anew: bool = False) -> Grounded:
+        """With the workers' facts as they are now; ``anew`` fetches diffs also where they are kept."""
         spec = self._config().watch
         troubles = []
         try:
@@ -86,17 +86,24 @@ class GroundMaker:
             known = Markers()
             troubles.append(f"without markers and gates: {error.message}")
         facts = await self._workers.facts()
-        github = self.github()
+        github = self.github(anew=anew)
         if problem := github.token_problem:
             troubles.append(problem)
         return Grounded(ground=self._ground(github, known, facts), github=github, troubles=tuple(troubles))
 
-    def github(self) -> GitHub:
+    def github(self, *, anew: bool = False) -> GitHub:
         """One client, which counts what it asks; all share one gate."""
         config = self._config()
         folder = config.paths.cache_dir / "watch" / "diffs"
         return GitHub(
-            self._session, config.watch, self._clock, self._store.watch_facts, folder, gate=self._gate, tell=self._tell
+            self._session,
+            config.watch,
+            self._clock,
+            self._store.watch_facts,
+            folder,
+            gate=self._gate,
+            tell=self._tell,
+            anew=anew,
         )
 
     def appraiser(self) -> ChildAppraiser:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -27,7 +28,7 @@ class Reports:
         page = report(result)
         for form, text in (("markdown", to_markdown(page)), ("html", to_html(page))):
             atomic.write_bytes(self._path(sweep, form), text.encode())
-        for old in sorted(self._numbers())[:-most]:
+        for old in [number for number in self._numbers() if number != sweep][most - 1 :]:
             for form in FORMS:
                 self._path(old, form).unlink(missing_ok=True)
         return self._path(sweep, "markdown")
@@ -38,7 +39,7 @@ class Reports:
         Raises:
             NotFoundError: there is none, or it was removed.
         """
-        number = max(self._numbers(), default=None) if sweep is None else sweep
+        number = next(iter(self._numbers()), None) if sweep is None else sweep
         if number is None:
             raise NotFoundError("there is no report yet", hint="genesisctl watch sweep --now makes one")
         path = self._path(number, form)
@@ -49,10 +50,16 @@ class Reports:
             known = f"kept are those of sweeps {kept[0]} to {kept[-1]}" if kept else "none is kept"
             raise NotFoundError(f"no report of sweep {number}; {known}", sweep=number) from None
 
-    def _numbers(self) -> set[int]:
+    def _numbers(self) -> list[int]:
+        """The newest first, by when it was written: a store that had to be begun anew counts from one again."""
         if not self._folder.is_dir():
-            return set()
-        return {int(found[1]) for path in self._folder.iterdir() if (found := _NAME.fullmatch(path.name))}
+            return []
+        written: dict[int, int] = {}
+        for path in self._folder.iterdir():
+            if found := _NAME.fullmatch(path.name):
+                with contextlib.suppress(FileNotFoundError):
+                    written[int(found[1])] = max(path.stat().st_mtime_ns, written.get(int(found[1]), 0))
+        return sorted(written, key=lambda number: (written[number], number), reverse=True)
 
     def _path(self, sweep: int, form: str) -> Path:
         return self._folder / f"{sweep}{FORMS[form]}"

@@ -197,7 +197,7 @@ class Watching:
     async def _swept(self, claim: Claim) -> Swept:
         config = self._config()
         await self._refresh_truth()
-        grounded = await self.grounds.make()
+        grounded = await self.grounds.make(anew=claim.due.kind is SweepKind.WEEKLY)
 
         def say(step: Step) -> None:
             self.progress.step(step)

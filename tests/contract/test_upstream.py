@@ -434,3 +434,18 @@ async def test_the_course_of_a_pull_request(tmp_path, token):
             assert answer.head == world.facts[ONE].head
             seen.append(answer.state.value)
         assert seen == ["open", "open", "closed", "open", "merged"]
+
+
+@pytest.mark.parametrize("token", [True, False], ids=["with a token", "without"])
+async def test_what_is_never_found_does_not_starve_the_others(tmp_path, token):
+    """A budget that is too small for all goes round: none is asked about every night at the cost of another."""
+    there = [Ref(UPSTREAM, number) for number in (1, 2, 3)]
+    refs = [Ref(UPSTREAM, number) for number in range(100, 130)] + there
+    async with asking(World.of(*map(Fact, there)), tmp_path, token=token) as around:
+        around.double.faults.heavy_above = 1
+        answered = []
+        for _ in range(14):
+            answers = await around.learn(refs, around.sweep(requests=10))
+            answered += [ref for ref in there if isinstance(answers[ref], Pull)]
+            around.clock.now += 60
+        assert min(answered.count(ref) for ref in there) > 1

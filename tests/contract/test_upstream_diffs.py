@@ -208,3 +208,20 @@ async def test_a_disk_that_takes_nothing(tmp_path):
     (tmp_path / "diffs").write_text("a file in the way")
     async with asking(world(), tmp_path) as around:
         assert await around.sweep().diff(await pull_of(around)) is None
+
+
+async def test_diffs_are_fetched_anew_where_that_is_wanted(tmp_path):
+    """Each once, so that a wrong one does not stay for ever; where it cannot be had, the kept one serves."""
+    async with asking(world(), tmp_path) as around:
+        pull = await pull_of(around)
+        kept = await around.sweep().diff(pull)
+        kept.path.write_bytes(b"diff --git a/x b/x\nwrong\n")
+        around.settings["anew"] = True
+        around.double.faults.down = True
+        assert await around.sweep().diff(pull) == kept
+        around.double.faults.down = False
+        github = around.sweep()
+        assert (await github.diff(pull)).path.read_text() == TEXT
+        asked = github.asked().requests
+        await github.diff(pull)
+        assert github.asked().requests == asked

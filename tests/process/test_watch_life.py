@@ -38,9 +38,9 @@ def held(box, monkeypatch):
     """Sweeps wait for this before they ask anything."""
     gate, make = asyncio.Event(), box.watching.grounds.make
 
-    async def waits():
+    async def waits(**more):
         await gate.wait()
-        return await make()
+        return await make(**more)
 
     monkeypatch.setattr(box.watching.grounds, "make", waits)
     return gate
@@ -225,8 +225,8 @@ async def test_a_line_that_is_changed_as_the_daemon_ends_is_told(box, world, mon
         await asyncio.sleep(0.2)
         return await write(path, changes)
 
-    async def grounds():
-        grounded = await make()
+    async def grounds(**more):
+        grounded = await make(**more)
         write = grounded.ground.write
         grounded.ground = replace(grounded.ground, write=lambda path, changes: slowly(path, changes, write))
         return grounded

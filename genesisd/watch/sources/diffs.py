@@ -8,6 +8,7 @@ from typing import Any
 
 from genesisd.watch.model import Pull, State
 from genesisd.watch.ports import Diff
+from genesisd.watch.refs import Ref
 from genesisd.watch.sources import difftext
 from genesisd.watch.sources.cache import DiffCache
 from genesisd.watch.sources.calls import DIFF, Calls
@@ -29,9 +30,12 @@ class Diffs:
     as a comparison with that very commit, and anything else that came is held against the head that upstream names.
     """
 
-    def __init__(self, calls: Calls, cache: DiffCache) -> None:
+    def __init__(self, calls: Calls, cache: DiffCache, *, anew: bool = False) -> None:
+        """With ``anew`` each is asked for once, also where it is kept; what is kept serves where that fails."""
         self._calls = calls
         self._cache = cache
+        self._anew = anew
+        self._asked: set[tuple[Ref, str]] = set()
 
     async def get(self, pull: Pull) -> Diff | None:
         """The diff, or None where it cannot be had now. A cached one that is not whole is asked for again."""
@@ -39,8 +43,9 @@ class Diffs:
         if pull.is_issue or head is None or not _HEAD.fullmatch(head) or not possible(pull.ref):
             return None
         kept = await asyncio.to_thread(self._cache.find, pull.ref, head)
-        if kept is not None and kept.complete:
+        if kept is not None and kept.complete and not (self._anew and (pull.ref, head) not in self._asked):
             return kept
+        self._asked.add((pull.ref, head))
         found = await self._ask(pull, head)
         if found is None or (kept is not None and not found[1]):
             return kept

@@ -26,6 +26,8 @@ from genesisd.watch.sources.rest import Singly
 from genesisd.watch.sources.token import Token
 from genesisd.watch.spec import WatchSpec
 
+WAITING = "waiting"
+"""Kind of the note that holds whose turn did not come before the budget was spent, in order."""
 RENAMED = "renamed"
 """Kind of the notes of moves that were told."""
 
@@ -37,7 +39,7 @@ class GitHub:
         session: whose connections are used; it needs no headers of its own.
         spec: address, budgets, and where the token is.
         clock: for times and waits.
-        facts: what upstream told before, and notes (kinds etag, batch, renamed).
+        facts: what upstream told before, and notes (kinds etag, batch, renamed, waiting).
         cache: folder for diffs.
         gate: shared by all sweeps of a daemon; None: one of its own.
         tell: gets a sentence for the log now and then (a move, a token that cannot be read); never the token.
@@ -45,6 +47,7 @@ class GitHub:
         sleep: for waits; tests pass another one.
         deadline: seconds for one request.
         patience: seconds that waiting for limits may take in all.
+        anew: fetch diffs also where they are kept.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class GitHub:
         sleep: Sleep = asyncio.sleep,
         deadline: float = DEADLINE,
         patience: float = PATIENCE,
+        anew: bool = False,
     ) -> None:
         self._clock = clock
         self._facts = facts
@@ -71,20 +75,33 @@ class GitHub:
         self._rows = Rows(self._calls, facts, clock)
         self._singly = Singly(self._calls, facts, clock)
         self._changes = Changes(self._calls, facts, clock, spec.new_pulls.pages)
-        self._diffs = Diffs(self._calls, DiffCache(cache))
+        self._diffs = Diffs(self._calls, DiffCache(cache), anew=anew)
         self._told_of_token = ""
 
     async def pulls(self, refs: Sequence[Ref]) -> Mapping[Ref, Answer]:
-        """One answer for each of ``refs``; those whose last answer is oldest are asked for first."""
+        """One answer for each of ``refs``; first come those whose turn did not come the last time, then the oldest."""
         wanted = list(dict.fromkeys(refs))
         known = await self._facts.known(wanted)
         kept = {ref: one.pull for ref, one in known.items() if one.pull is not None}
-        asked = sorted(filter(possible, wanted), key=lambda ref: kept[ref].checked_at if ref in kept else 0.0)
+        left: list[str] = (await self._facts.recall(WAITING, ["rows"])).get("rows") or []
+        turn = {ref: number for number, ref in enumerate(left)}
+        asked = sorted(
+            filter(possible, wanted),
+            key=lambda ref: (turn.get(str(ref), len(left)), kept[ref].checked_at if ref in kept else 0.0),
+        )
         found = await (self._rows.ask(asked) if self._has_token() else self._singly.ask(asked, kept))
         answers = {ref: believe(known.get(ref), found.get(ref) or self._impossible(ref)) for ref in wanted}
+        await self._queue(left, asked, answers)
         await self._tell_of_moves(answers)
         self._tell_of_token()
         return answers
+
+    async def _queue(self, left: list[str], asked: Sequence[Ref], answers: Mapping[Ref, Answer]) -> None:
+        """Who waits now. Without it what is never found would come first each night, at the cost of the others."""
+        unasked = [str(ref) for ref in asked if _not_asked(answers[ref])]
+        waiting = unasked + [ref for ref in left if ref not in set(map(str, asked))]
+        if waiting != left:
+            await self._facts.note(WAITING, {"rows": waiting or None})
 
     async def recent(self, repo: str, mark: str | None, *, most: int) -> Recent | None:
         """What changed since ``mark``, within ``new_pulls.pages`` requests."""
@@ -135,6 +152,10 @@ class GitHub:
             if told.get(of) != to:
                 self._tell(f"{answer.ref} is now {answer.now_at}: name it so in the watchlist")
         await self._facts.note(RENAMED, dict(moves.keys()))
+
+
+def _not_asked(answer: Answer) -> bool:
+    return isinstance(answer, Unanswered) and answer.why in {WhyUnknown.NOT_ASKED, WhyUnknown.LIMITED}
 
 
 def _moved(answer: Pull) -> tuple[str, str]:

@@ -1,5 +1,7 @@
 """Reports of sweeps lie in a folder, the newest of them."""
 
+import os
+
 import pytest
 
 from genesisd.errors import NotFoundError
@@ -37,3 +39,17 @@ def test_before_the_first_there_is_none(tmp_path):
     with pytest.raises(NotFoundError) as caught:
         Reports(tmp_path / "none").read(None, "html")
     assert caught.value.hint == "genesisctl watch sweep --now makes one"
+
+
+def test_a_store_that_was_begun_anew_counts_from_one_again(tmp_path):
+    """What is written now is the newest, whatever numbers the old store had reached, and is not the first to go."""
+    reports = Reports(tmp_path)
+    for number in (51, 52):
+        path = reports.keep(number, RESULT, most=2)
+        for one in (path, path.with_suffix(".html")):
+            os.utime(one, (number, number))
+    reports.keep(1, RESULT, most=2)
+    assert reports.read(None, "markdown")[0] == 1
+    assert reports.read(52, "markdown")[0] == 52
+    with pytest.raises(NotFoundError):
+        reports.read(51, "markdown")
