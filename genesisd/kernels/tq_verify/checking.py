@@ -13,7 +13,33 @@ from genesisd.kernels.tq_verify.reference import reference
 
 def failures(device: str) -> list[str]:
     """What is wrong on this device, a line each; nothing if all is well. Inputs are drawn anew each time."""
-    return [line for case in cases.GPU_EDGES if (line := failure(case, device)) is not None]
+    found = [failure(case, device) for case in cases.GPU_EDGES]
+    return [line for line in (*found, captured(device)) if line is not None]
+
+
+def captured(device: str) -> str | None:
+    """Why a graph captured over one token a sequence does not serve other lengths and pages, or None."""
+    case = cases.Case("captured", 8, 1, 128, (5000, 70, 1), (3, 3, 3))
+    problem = problems.make(case, device, seed=int(torch.randint(2**31, ()).item()))
+    lens, table = problem.lens.clone(), problem.table.clone()
+    plan = plan_for(shape_of(problem.query, problem.cache, 3, 3))
+    scratch, out = scratch_for(plan, problem.query), torch.empty_like(problem.query)
+
+    def run() -> None:
+        tq_verify(*problem.arguments(), max_query_len=3, scale=problem.scale, plan=plan, scratch=scratch, out=out)
+
+    run()
+    problem.lens.fill_(1)
+    problem.table.fill_(0)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    problem.lens.copy_(lens)
+    problem.table.copy_(table)
+    out.fill_(float("nan"))
+    graph.replay()
+    found = problems.error(out, reference(*problem.arguments(), scale=problem.scale))
+    return None if found < cases.TOLERANCE else f"captured graph: error {found:.2e}"
 
 
 def failure(case: cases.Case, device: str) -> str | None:

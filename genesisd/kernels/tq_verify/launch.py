@@ -101,7 +101,7 @@ def _merge(lens, starts, plan, scratch, out, batch, max_query_len) -> None:
     merge[(batch * max_query_len, heads, block_d // width)](
         scratch.part, scratch.lse, lens, starts, out, out.stride(0), plan.splits,
         HEADS=heads, D=dim, BLOCK_D=block_d, N=plan.tokens, CHUNK=plan.chunk,
-        ALL=power_of_two(plan.splits), BLOCK=block, WIDTH=width, MAX_QUERY=max_query_len, num_warps=4,
+        BLOCK=block, WIDTH=width, MAX_QUERY=max_query_len, num_warps=4,
     )  # fmt: skip
 
 

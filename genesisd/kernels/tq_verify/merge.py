@@ -10,7 +10,7 @@ from genesisd.kernels.tq_verify.device import span
 def merge(
     part, lse, lens, starts, out, out_stride, splits,
     HEADS: tl.constexpr, D: tl.constexpr, BLOCK_D: tl.constexpr, N: tl.constexpr,
-    CHUNK: tl.constexpr, ALL: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr, MAX_QUERY: tl.constexpr,
+    CHUNK: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr, MAX_QUERY: tl.constexpr,
 ):  # fmt: skip
     """One program a (query token, head, WIDTH columns). A row that sees no token is zero."""
     seq = tl.program_id(0) // MAX_QUERY
@@ -21,20 +21,21 @@ def merge(
         return
     _, _, active = span(tl.load(lens + seq), 0, splits, N, CHUNK)
     row = ((q0 + j).to(tl.int64) * HEADS + head) * splits
-    s = tl.arange(0, ALL)
-    sums = tl.load(lse + row + s, mask=s < active, other=float("-inf"))
-    m = tl.max(sums, 0)
-    m = tl.where(m == float("-inf"), 0.0, m)
-    total = tl.sum(tl.exp2(sums - m), 0)
     col = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)
+    m = -1e30
+    total = 0.0
     acc = tl.zeros([BLOCK, WIDTH], tl.float32)
-    for s0 in tl.range(0, active, BLOCK, num_stages=2):
-        one = s0 + tl.arange(0, BLOCK)
+    for s in tl.range(0, active, BLOCK, num_stages=2):
+        one = s + tl.arange(0, BLOCK)
         ok = one < active
-        weight = tl.exp2(tl.load(lse + row + one, mask=ok, other=float("-inf")) - m)
-        acc += weight[:, None] * tl.load(
-            part + (row + one)[:, None] * BLOCK_D + col[None, :], mask=ok[:, None], other=0.0
-        )
+        log = tl.load(lse + row + one, mask=ok, other=float("-inf"))
+        rows = tl.load(part + (row + one)[:, None] * BLOCK_D + col[None, :], mask=ok[:, None], other=0.0)
+        m_new = tl.maximum(m, tl.max(log, 0))
+        weight = tl.exp2(log - m_new)
+        shrink = tl.exp2(m - m_new)
+        total = total * shrink + tl.sum(weight, 0)
+        acc = acc * shrink + weight[:, None] * rows
+        m = m_new
     result = tl.sum(acc, 0) * tl.where(total > 0, 1.0 / tl.where(total > 0, total, 1.0), 0.0)
     d = col // 8 * 8 + col % 8 // 2 + col % 2 * 4
     at = out + (q0 + j).to(tl.int64) * out_stride + head * D + d
