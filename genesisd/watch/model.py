@@ -12,6 +12,9 @@ from enum import StrEnum
 
 from genesisd.watch.refs import Ref
 
+AHEAD = 300.0
+"""Seconds that a clock may be put back without a word."""
+
 
 class State(StrEnum):
     """What the repository says of a pull request or an issue. An issue is never merged."""
@@ -108,8 +111,10 @@ class Known:
     unknown: Unanswered | None = None
 
     def age(self, now: float) -> float | None:
-        """Seconds since upstream last answered about it, or None if it never did."""
-        return None if self.pull is None else max(0.0, now - self.pull.checked_at)
+        """Seconds since upstream last answered, or None if it never did or by a clock that was ahead: nobody knows."""
+        if self.pull is None or self.pull.checked_at > now + AHEAD:
+            return None
+        return max(0.0, now - self.pull.checked_at)
 
 
 class Lineage(StrEnum):

@@ -7,6 +7,7 @@ All that is wrong with a file is told at once, each with line, column and field.
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -50,12 +51,17 @@ def load(path: Path) -> Watchlist:
             fault, and ``problems`` the same of all.
     """
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_at_once) as file:
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
         hint = "name the watchlist under 'watch.watchlist', or write one (docs/watchlist.md)"
         raise ConfigError(f"{path}: cannot be read: {error.strerror}", hint=hint, file=str(path)) from error
     return read(raw, path)
+
+
+def _at_once(path: str, flags: int) -> int:
+    """A pipe of that name has no end to wait for, and whoever waited could not even be ended."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def read(text: bytes, path: Path | str) -> Watchlist:

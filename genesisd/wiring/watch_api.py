@@ -133,6 +133,8 @@ class WatchDesk:
         kept = next((one for one in await self._store.watch_decisions.all() if one.id == id_), None)
         if kept is not None and standing is Standing.ACCEPTED:
             await self._refuse_unseen(kept)
+        if until is not None and until <= self._clock.wall():
+            raise ConfigError("a snooze ends in time to come", hint="genesisctl watch snooze ID --for 7d")
         await self._refuse_predicates(revisit_when)
         given = await self._store.watch_decisions.answer(
             id_, standing, by=f"uid {peer.uid}", why=why, until=until, revisit_when=revisit_when

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from genesisd.store.store import Store
 from genesisd.supervisor.ports import EventSink
 from genesisd.telemetry import log
 from genesisd.watch.decisions import DecisionKind, Standing
+from genesisd.watch.model import AHEAD
 from genesisd.watch.result import SweepOutcome, SweepResult
 from genesisd.wiring.watch_dossiers import DossierMaker
 from genesisd.wiring.watch_ground import Grounded
@@ -51,7 +53,8 @@ class Following:
     async def _note_asked(self, result: SweepResult) -> tuple[str, ...]:
         """Since when each row is asked about: the age of one that was never answered for counts from there."""
         known = await self._store.watch_facts.recall(ASKED)
-        fresh = {str(ref): result.started for ref in result.known if str(ref) not in known}
+        late = result.started + AHEAD  # kept by a clock that was ahead: it would be long until anything grew old again
+        fresh = {str(ref): result.started for ref in result.known if known.get(str(ref), math.inf) > late}
         if fresh:
             await self._store.watch_facts.note(ASKED, fresh)
         return ()

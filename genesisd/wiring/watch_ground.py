@@ -73,6 +73,7 @@ class GroundMaker:
         self._workers = workers
         self._tell = tell
         self._gate = Gate(clock)
+        self._who: object = None
         self._alone = asyncio.Lock()
         self._mirrors: dict[tuple[Path, str, bool], GitMirror] = {}
 
@@ -94,6 +95,10 @@ class GroundMaker:
     def github(self, *, anew: bool = False) -> GitHub:
         """One client, which counts what it asks; all share one gate."""
         config = self._config()
+        if (
+            who := (config.watch.api, config.watch.token)
+        ) != self._who:  # what refused us was another, or knew us as one
+            self._who, self._gate = who, Gate(self._clock)
         folder = config.paths.cache_dir / "watch" / "diffs"
         return GitHub(
             self._session,

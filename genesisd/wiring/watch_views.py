@@ -52,8 +52,8 @@ class Looked:
 
     def waits_since(self, ref: Ref, now: float) -> float:
         """Since when an answer about ``ref`` is waited for: its newest one, else the first question, else now."""
-        pull = self.known[ref].pull if ref in self.known else None
-        return self.asked.get(str(ref), now) if pull is None else pull.checked_at
+        age = self.known[ref].age(now) if ref in self.known else None
+        return min(now, self.asked.get(str(ref), now)) if age is None else now - age
 
     def stale(self, now: float, max_age: float) -> tuple[Row, ...]:
         """Rows that have waited for longer than allowed. One that nobody has asked about yet is not stale."""

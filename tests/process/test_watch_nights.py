@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
 
-from genesisd.errors import ConflictError, UnavailableError
+from genesisd.clock import SystemClock
+from genesisd.errors import ConfigError, ConflictError, UnavailableError
 from genesisd.watch.decisions import DecisionKind, Standing
 from genesisd.watch.model import Content
 from tests.helpers.fakegithub import World
@@ -89,3 +91,65 @@ async def test_a_dossier_of_other_files_is_none(retiring):
     await retiring.sweep()
     assert {one.of for one in await retiring.store.watch_decisions.dossiers()} == {made.of}
     assert (await retiring.desk.answer(id_, Standing.ACCEPTED, ROOT, why="gone upstream")).standing == "accepted"
+
+
+async def test_answers_of_a_clock_that_was_ahead_are_of_no_known_age(tmp_path):
+    """Taken for fresh they would hide an outage for as long as the clock had been wrong."""
+    async with watched_box(tmp_path / "box", LIST, World.of(Fact(ONE), Fact(TWO))) as box:
+        box.clock.monotonic = SystemClock().monotonic  # it is the one on the wall that was set
+        box.clock.ahead = 30 * 86400.0
+        await box.sweep()
+        assert {view.state for view in await box.desk.rows()} == {"open"}
+        box.clock.ahead = 0.0
+        box.double.faults.down = True
+        await box.sweep()
+        assert {view.state for view in await box.desk.rows()} == {"unknown"}
+        box.clock.ahead = 3 * 86400.0
+        status = await box.desk.status()
+        assert (status.stale, round(status.oldest / 86400)) == (3, 3)
+        box.double.faults.down = False
+        await box.sweep()
+        assert (await box.desk.status()).stale == 0
+
+
+async def test_a_snooze_has_an_end_to_come(tmp_path):
+    """One that is over before it begins would be no answer at all."""
+    dead = Fact(ONE, state="closed", closed_at=1_767_600_000.0)
+    async with watched_box(tmp_path / "box", LIST, World.of(dead, Fact(TWO))) as box:
+        await box.sweep()
+        one = next(one for one in await box.kept() if one.decision.kind is DecisionKind.TRIGGER_DEAD)
+        with pytest.raises(ConfigError, match="time to come"):
+            await box.desk.answer(one.id, Standing.SNOOZED, ROOT, why="", until=box.clock.wall())
+        until = box.clock.wall() + 3600
+        assert (await box.desk.answer(one.id, Standing.SNOOZED, ROOT, why="", until=until)).standing == "snoozed"
+        await box.sweep()
+        assert (await box.kept())[0].standing is Standing.SNOOZED
+        box.clock.ahead = 3601
+        await box.sweep()
+        assert next(kept for kept in await box.kept() if kept.id == one.id).standing is Standing.OPEN
+        assert len([told for told in box.sink.of("watch_decision_opened") if told["decision"] == one.id]) == 2
+
+
+@pytest.mark.parametrize("made", ["folder", "pipe", "huge", "gone", "barred"])
+async def test_a_list_that_is_none_changes_nothing(tmp_path, made):
+    """Nothing is learned and the reason is told; the next sweep of a good list goes on."""
+    async with watched_box(tmp_path / "box", LIST, World.of(Fact(ONE), Fact(TWO))) as box:
+        await box.sweep()
+        before = await box.kept()
+        box.file.unlink()
+        match made:
+            case "folder":
+                box.file.mkdir()
+            case "pipe":
+                os.mkfifo(box.file)
+            case "huge":
+                box.file.write_bytes(LIST + b"#" * (8 << 20))
+            case "barred":
+                box.file.symlink_to("/proc/1/mem/none")
+        swept = await box.sweep()
+        assert (swept.outcome, str(box.file) in swept.summary["text"]) == ("failed", True)
+        assert await box.kept() == before
+        assert (await box.desk.status()).troubles
+        box.file.rmdir() if made == "folder" else box.file.unlink(missing_ok=True)
+        box.file.write_bytes(LIST)
+        assert (await box.sweep()).outcome == "partial"
