@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ from genesisd.store.meta import StoreReadError
 from genesisd.supervisor.ports import EventSink
 from genesisd.telemetry.watch_metrics import WatchMetrics
 from genesisd.watch.decisions import QUIET, KeptDecision, Standing, Urgency
+from genesisd.watch.kinds import SweepKind
 from genesisd.watch.ports import Facts
 from genesisd.watch.result import StatusChange, SweepOutcome, SweepResult
 from genesisd.watch.rows import row_id
 from genesisd.wiring.watch_views import Looked, by_state, rows
 
+_NUMBER = re.compile(r"\b\d+(\.\d+)?\b")
 SEEN = "release-seen"
 """Kind of the note that holds the newest release that was told."""
 DECIDED = "decision-told"
@@ -36,7 +39,8 @@ class Telling:
         self._unkept: dict[str, float | None] = {}
         """Notes of ``DECIDED`` that the disk did not take yet."""
         self._stale = False
-        self._failing: frozenset[str] = frozenset()
+        self._failing: dict[bool, frozenset[str]] = {}
+        """Troubles of the newest sweep of the whole list, and of the newest of its gravest rows, less their numbers."""
 
     async def swept(self, sweep: int, result: SweepResult) -> None:
         """Everything that is new in ``result``, but for ``changed``."""
@@ -118,21 +122,31 @@ class Telling:
             if told is not None:  # at the first sweep every release is new
                 self._sink.emit("watch_release_seen", package=package, version=newest, before=told)
 
+    def _troubled(self, result: SweepResult) -> None:
+        """What a narrow sweep does not ask about is neither mended nor broken by it."""
+        narrow = result.kind is SweepKind.HOURLY
+        before, now = self._failing.get(narrow, frozenset()), {_sort(one): one for one in result.troubles}
+        for sort, trouble in now.items():
+            if sort not in before:
+                self._sink.emit("watch_source_failed", text=trouble)
+        self._failing[narrow] = frozenset(now)
+        if before and not any(self._failing.values()):
+            self._sink.emit("watch_source_back")
+
     def _ended(self, sweep: int, result: SweepResult) -> None:
         told = {"sweep": sweep, "sort": str(result.kind), "seconds": round(result.seconds, 1)}
-        failing = frozenset(result.troubles)
-        for trouble in result.troubles:
-            if trouble not in self._failing:
-                self._sink.emit("watch_source_failed", text=trouble)
-        if self._failing and not failing:
-            self._sink.emit("watch_source_back")
-        self._failing = failing
+        self._troubled(result)
         if result.outcome is SweepOutcome.FAILED:
             self._sink.emit("watch_sweep_failed", **told, text="; ".join(result.troubles))
         else:
             self._sink.emit("watch_sweep_ended", **told, outcome=str(result.outcome), **summary(result))
         self._metrics.asked(result.asked)
         self._metrics.swept(str(result.kind), result.seconds, str(result.outcome), result.started + result.seconds)
+
+
+def _sort(trouble: str) -> str:
+    """Equal for the same trouble on a night on which it concerns more or fewer."""
+    return _NUMBER.sub("#", trouble)
 
 
 def _named(kept: KeptDecision) -> dict[str, Any]:

@@ -268,3 +268,16 @@ async def test_a_disk_that_is_full_for_a_moment_loses_nothing(tmp_path, world, m
         assert {one.outcome for one in await box.store.watch_ledger.list()} <= {"partial", "failed"}
         ends = box.sink.of("watch_sweep_ended") + box.sink.of("watch_sweep_failed")
         assert len(ends) == len({one["sweep"] for one in ends}) == len(box.sink.of("watch_sweep_started"))
+
+
+async def test_a_trouble_is_told_once_while_it_lasts(box, world):
+    """Whether it concerns more or fewer that night, and whatever the sweeps of a few rows find between the whole ones."""
+    await box.sweep()
+    (told,) = box.sink.of("watch_source_failed")
+    assert told["text"].startswith("upstream did not answer for 73 of 75")
+    box.double.faults.nulls = {TWO: "NOT_FOUND"}
+    await box.sweep()
+    await box.sweep(SweepKind.HOURLY)
+    await box.sweep()
+    assert len(box.sink.of("watch_source_failed")) == 1
+    assert not box.sink.of("watch_source_back")
