@@ -141,7 +141,7 @@ class WatchDesk:
         )
         told = {"decision": id_, "ref": str(given.decision.ref), "standing": str(standing), "by": str(peer), "why": why}
         self._sink.emit("watch_decision_answered", **told)
-        await self._watching.show()
+        await self._watching.refresh()
         return watch_views.decision(given)
 
     async def _refuse_unseen(self, kept: KeptDecision) -> None:

@@ -12,6 +12,7 @@ from genesisd.store.store import Store
 from genesisd.supervisor.ports import EventSink
 from genesisd.telemetry import log
 from genesisd.watch.decisions import DecisionKind, Standing
+from genesisd.watch.kinds import SweepKind
 from genesisd.watch.model import AHEAD
 from genesisd.watch.result import SweepOutcome, SweepResult
 from genesisd.wiring.watch_dossiers import DossierMaker
@@ -60,6 +61,10 @@ class Following:
         return ()
 
     async def _report(self, sweep: int, result: SweepResult, most: int) -> tuple[str, ...]:
+        """Of an hourly sweep only where it has news: in four days those alone would push out every nightly one."""
+        met = result.met
+        if result.kind is SweepKind.HOURLY and not (result.changes or met.opened or met.reopened or met.passed):
+            return ()
         path = await asyncio.to_thread(self._reports.keep, sweep, result, most=most)
         self._sink.emit("watch_report_written", sweep=sweep, path=str(path))
         return ()

@@ -270,6 +270,17 @@ async def test_a_disk_that_is_full_for_a_moment_loses_nothing(tmp_path, world, m
         assert len(ends) == len({one["sweep"] for one in ends}) == len(box.sink.of("watch_sweep_started"))
 
 
+async def test_an_hourly_sweep_without_news_writes_no_report(box, world):
+    """They would push out those of the nights, and what one reads by default would be the one row that is grave."""
+    await box.sweep()
+    night = (await box.desk.report(None, "markdown")).sweep
+    await box.sweep(SweepKind.HOURLY)
+    assert (await box.desk.report(None, "markdown")).sweep == night
+    world.change(ONE, state="open", closed_at=None)
+    await box.sweep(SweepKind.HOURLY)
+    assert (await box.desk.report(None, "markdown")).sweep > night
+
+
 async def test_a_trouble_is_told_once_while_it_lasts(box, world):
     """Whether it concerns more or fewer that night, and whatever the sweeps of a few rows find between the whole ones."""
     await box.sweep()
@@ -281,3 +292,31 @@ async def test_a_trouble_is_told_once_while_it_lasts(box, world):
     await box.sweep()
     assert len(box.sink.of("watch_source_failed")) == 1
     assert not box.sink.of("watch_source_back")
+
+
+async def test_a_list_that_is_configured_away_in_the_middle_and_back(box, monkeypatch):
+    """The sweep ends and is told as failed, those who wait hear of it, no series stays; then it begins anew."""
+    gate, config = held(box, monkeypatch), box.watching._config()
+    view = await box.desk.sweep("nightly", ROOT)
+    follower = asyncio.create_task(_all(box.desk.progress(view.id)))
+    order = box.watching.order(SweepKind.WEEKLY)
+    nothing = replace(config, watch=config.watch.model_copy(update={"watchlist": None}))
+    monkeypatch.setattr(box.watching, "_config", lambda: nothing)
+    await box.watching.reconfigured()
+    with pytest.raises(UnavailableError):
+        await order
+    assert (await follower)[-1].outcome == "failed"
+    assert [one.outcome for one in await box.store.watch_ledger.list()] == ["failed"]
+    assert not any(series(box, family) for family in names.WATCH_FAMILIES)
+    assert (await box.desk.status()).watchlist is None
+    with pytest.raises(ConflictError):
+        await box.desk.sweep("nightly", ROOT)
+    monkeypatch.setattr(box.watching, "_config", lambda: config)
+    gate.set()
+    await box.watching.reconfigured()
+    assert (await box.sweep()).outcome == "partial"
+    assert shown(box)[0] == {"open": 1, "closed": 2}
+
+
+async def _all(views):
+    return [one async for one in views]
