@@ -56,20 +56,36 @@ class DossierMaker:
             if (patch, ref, pin) in made:
                 continue
             try:
-                await self.make(patch, ref, pin, known, pins)
+                await self.make(patch, ref, pin, known, pins, whole=True)
             except UnavailableError as error:
                 troubles.append(f"no dossier of {patch} against {ref} on {pin}: {error.message}")
         return tuple(troubles)
 
-    async def make(self, patch: str, ref: Ref, pin: str, known: Mapping[Ref, Known], pins: Sequence[Pin]) -> Dossier:
-        """One, now, and keep it. Raises UnavailableError where upstream never answered or the pin has no files here."""
+    async def make(
+        self,
+        patch: str,
+        ref: Ref,
+        pin: str,
+        known: Mapping[Ref, Known],
+        pins: Sequence[Pin],
+        *,
+        whole: bool = False,
+    ) -> Dossier:
+        """One, now, and keep it. ``whole``: not without upstream's diff, for what is made once stays.
+
+        Raises UnavailableError where upstream never answered, the pin has no files here, or the diff lacks.
+        """
         pull = known[ref].pull if ref in known else None
         place = next((one for one in pins if one.id == pin and one.tree), None)
         if pull is None:
             raise UnavailableError(f"upstream never answered about {ref}", hint="genesisctl watch sweep --now asks it")
         if place is None:
             raise UnavailableError(f"pin {pin} has no files in the cache", hint=f"genesisctl pins build {pin}")
-        found = await self._appraiser.dossier(patch, pull, await self._upstream.diff(pull), place)
+        diff = await self._upstream.diff(pull)
+        if diff is None and whole:
+            hint = f"genesisctl watch diff {ref} makes one without it"
+            raise UnavailableError("upstream's diff could not be had", hint=hint)
+        found = await self._appraiser.dossier(patch, pull, diff, place)
         dossier = replace(found, of=place.identity)
         await self._decisions.keep_dossier(dossier)
         return dossier

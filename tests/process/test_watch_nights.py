@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -91,6 +92,19 @@ async def test_a_dossier_of_other_files_is_none(retiring):
     await retiring.sweep()
     assert {one.of for one in await retiring.store.watch_decisions.dossiers()} == {made.of}
     assert (await retiring.desk.answer(id_, Standing.ACCEPTED, ROOT, why="gone upstream")).standing == "accepted"
+
+
+async def test_no_dossier_is_made_of_a_night_without_the_diff(retiring):
+    """It would stay for good, and lie before a person as if that were all; who asks for one gets it."""
+    await retiring.store._writer.ask(lambda connection: connection.execute("DELETE FROM watch_dossiers"))
+    shutil.rmtree(retiring.folder / "cache" / "watch")
+    retiring.double.faults.down = True
+    swept = await retiring.sweep()
+    assert "no dossier of P62 against vllm#1 on now: upstream's diff could not be had" in swept.summary["text"]
+    assert not await retiring.store.watch_decisions.dossiers()
+    assert (await candidate(retiring))[1] is Standing.OPEN
+    (shown,) = await retiring.desk.dossiers(ONE, "P62", "now", anew=False)
+    assert shown.edits
 
 
 async def test_answers_of_a_clock_that_was_ahead_are_of_no_known_age(tmp_path):
