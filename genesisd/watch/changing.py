@@ -9,10 +9,10 @@ from pathlib import Path
 from genesisd.errors import ConflictError, GenesisError
 from genesisd.watch import commit
 from genesisd.watch.edit import set_status
+from genesisd.watch.layout import read
 from genesisd.watch.result import StatusChange
 from genesisd.watch.rows import Watchlist, WatchRow, row_id
 from genesisd.watch.save import save
-from genesisd.watch.watchlist import read
 
 TRIES = 3
 NAMED = 3

@@ -1,4 +1,4 @@
-"""What a sweep stands on, and what it gives to triage. Pure data."""
+"""What a sweep stands on, and what it gives to triage."""
 
 from __future__ import annotations
 

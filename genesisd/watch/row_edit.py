@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from genesisd.watch.edit import set_line
+from genesisd.watch.layout import SENTINEL, Layout, lay_out
 from genesisd.watch.parts import Plain, Scalar
 from genesisd.watch.row_reading import SWEEP_FIELDS, WATCH_FIELDS
 from genesisd.watch.rows import Row
 from genesisd.watch.splices import Splice, Target, by_hand, content_end, newline, next_line, pair_end, proven, target
-from genesisd.watch.watchlist import SENTINEL, Layout, lay_out
 from genesisd.watch.yaml_text import Value, field_lines, row_lines
 
 FIELDS = {"watch": WATCH_FIELDS, "sweep": SWEEP_FIELDS}

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from genesisd.errors import ConfigError, ConflictError
+from genesisd.watch.layout import Layout, lay_out
 from genesisd.watch.parts import Listing, Mapping, Part, Scalar
 from genesisd.watch.rows import Row, WatchRow, row_id
 from genesisd.watch.source import Place
-from genesisd.watch.watchlist import Layout, lay_out
 
 BREAK = re.compile(rb"\r\n|\r|\n|\xc2\x85|\xe2\x80[\xa8\xa9]")
 """What ends a line for YAML, which is more than for most editors."""
