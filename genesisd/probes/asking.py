@@ -26,7 +26,11 @@ CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
 TOKENIZE = "/tokenize"
 SEED = 1
-"""Sent with every question: where a kind asks for a temperature, the same question is still the same question."""
+"""Sent with every greedy question, of which it changes nothing: the same question is the same to whoever reads a log.
+
+A sampled question goes without: vLLM keeps a generator for each request that has a seed, and its CPU engine dies
+(``CPU Generator does not use offset``) where the prompt of such a one is read in more than one step.
+"""
 MAX_TOKENS = 512
 """Completion tokens of a question that names no bound: an answer that never ends must not hold the engine."""
 ANSWER_LIMIT = 8 << 20
@@ -62,7 +66,7 @@ class Asking:
         return await self.ask(target, COMPLETIONS, body, stream=stream)
 
     async def ask(self, target: Target, path: str, body: Mapping[str, object], *, stream: bool = False) -> Answered:
-        """Ask at ``path``, greedily and with a seed unless ``body`` says otherwise. Raises NoAnswerError."""
+        """Ask at ``path``, greedily unless ``body`` says otherwise. Raises NoAnswerError."""
         sent = await self.request(target, body, stream=stream)
         reading = Reading()
         status, exchange = await self._send(target, path, sent, reading)
@@ -70,7 +74,9 @@ class Asking:
 
     async def request(self, target: Target, body: Mapping[str, object], *, stream: bool = False) -> dict[str, object]:
         """The body that is sent: with the model, the seed and the bounds. Raises NoAnswerError."""
-        sent: dict[str, object] = {"model": await self._name(target), "temperature": 0, "seed": SEED}
+        sent: dict[str, object] = {"model": await self._name(target), "temperature": 0}
+        if not body.get("temperature"):
+            sent["seed"] = SEED
         if "max_completion_tokens" not in body:
             sent["max_tokens"] = MAX_TOKENS
         sent |= {**body, "stream": stream}

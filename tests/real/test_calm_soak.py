@@ -18,7 +18,7 @@ answers of all users that are served beside a longer text turn into ``!!!!``: go
 FASTER = 5
 """How many times as often as by default everything is asked."""
 LONG = "The baker brings bread to the mill. " * 170
-PIECE = 5
+PIECE = 16
 """Tokens a step, users' own among them: a prefill takes hundreds of steps, and readers wait for each other."""
 LEFT_OUT = frozenset({"needle", "latency", "engagement"})
 """The tiny model finds nothing in long texts, no objective is promised, and no patch is there."""
