@@ -16,6 +16,8 @@ from genesisd.watch.wanted import rows_of
 
 URGENCIES = tuple(Urgency)
 _CUT = 160
+_FEW = 12
+"""New decisions that are told one by one."""
 
 
 def report(result: SweepResult) -> tuple[Block, ...]:
@@ -47,12 +49,22 @@ def _summary(result: SweepResult) -> str:
 def _changed(result: SweepResult) -> Iterator[Block]:
     yield Heading("What changed")
     told: list[str] = [f"{one.ref} ({one.row}): {one.evidence}" for one in result.changes]
-    told += [f"new: {_line(kept.decision)}" for kept in result.met.opened if kept.decision.kind not in QUIET]
+    told += _new(tuple(kept.decision for kept in result.met.opened if kept.decision.kind not in QUIET))
     told += [f"open again: {_line(kept.decision)}" for kept in result.met.reopened]
     told += [
         f"no longer asked: {_line(kept.decision)}" for kept in result.met.passed if kept.decision.kind not in QUIET
     ]
     yield Items(tuple(told)) if told else Paragraph("Nothing since the last sweep.")
+
+
+def _new(opened: tuple[Decision, ...]) -> list[str]:
+    """One each, and by kind where they are many: the table below has them all."""
+    if len(opened) <= _FEW:
+        return [f"new: {_line(made)}" for made in opened]
+    kinds: dict[str, list[str]] = {}
+    for made in opened:
+        kinds.setdefault(str(made.kind), []).append(str(made.ref))
+    return [f"new: {len(refs)} {kind} ({', '.join(dict.fromkeys(refs))})" for kind, refs in kinds.items()]
 
 
 def _decisions(result: SweepResult) -> Iterator[Block]:
@@ -182,7 +194,7 @@ def _open(result: SweepResult) -> list[KeptDecision]:
 
 
 def _line(made: Decision) -> str:
-    text = f"{made.kind} {made.ref}: {made.reason}"
+    text = f"{made.kind}: {made.reason}" if str(made.ref) in made.reason else f"{made.kind} {made.ref}: {made.reason}"
     return text if len(text) <= _CUT else f"{text[: _CUT - 1]}…"
 
 

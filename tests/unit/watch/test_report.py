@@ -102,6 +102,21 @@ def test_what_changed_comes_first():
     )
 
 
+def test_many_new_decisions_are_told_by_kind():
+    """The first night of a long list would say everything twice."""
+    many = tuple(replace(KEPT, id=n, decision=replace(MADE, ref=Ref(REPO, n), key=str(n))) for n in range(1, 40))
+    (told,) = [block for block in report(replace(RESULT, met=Met(opened=many))) if isinstance(block, Items)]
+    assert len(told.items) == 2
+    assert told.items[1].startswith("new: 39 retire-candidate (vllm#1, vllm#2, ")
+
+
+def test_a_reference_is_not_said_twice():
+    """Most reasons begin with it."""
+    made = replace(KEPT, decision=replace(MADE, reason="vllm#1 is merged"))
+    page = report(replace(RESULT, met=Met(opened=(made,))))
+    assert "new: retire-candidate: vllm#1 is merged" in next(block for block in page if isinstance(block, Items)).items
+
+
 def test_each_row_has_its_line():
     """A row's line has upstream's state, what each pin has of it, and its decision."""
     rows = set(texts(report(RESULT)))
