@@ -212,6 +212,7 @@ class WatchDesk:
     async def sweep(self, kind: str, peer: Peer) -> SweepView:
         """Begin a sweep now; where one goes on that does as much, that one. Returns once it has begun."""
         self._refuse_unwatched()
+        await self._watching.begun(BEGIN_SECONDS)
         progress, wanted = self._watching.progress, SweepKind.NOW if kind == SweepKind.NIGHTLY else SweepKind(kind)
         if progress.going is not None and SweepKind(progress.going.kind).does(wanted):
             return progress.going
@@ -253,8 +254,6 @@ class WatchDesk:
         if found is None:
             raise NotFoundError("there was no sweep yet" if sweep is None else f"no sweep {sweep} is known")
         yield watch_views.swept(found)
-
-    # --- below ------------------------------------------------------------------------------------------------
 
     async def _known(self, ref: Ref) -> Looked:
         self._refuse_unwatched()

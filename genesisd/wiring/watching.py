@@ -81,6 +81,8 @@ class Watching:
         self._following = Following(store, self.reports, sink, clock)
         self._schedule: Schedule | None = None
         self._closed = False
+        self.started = asyncio.Event()
+        """Set once ``start`` is over: the daemon takes orders before that."""
         self._true: frozenset[str] = frozenset()
         self.asked = Asked()
         """What the newest sweep of this life asked."""
@@ -98,9 +100,12 @@ class Watching:
 
     async def start(self) -> None:
         """Begin to sweep. A store that does not answer costs what it knew, and not the daemon."""
-        with contextlib.suppress(StoreReadError):  # the store tells of it
-            await self._store.watch_ledger.leave(self._clock.wall())
-        await self.reconfigured()
+        try:
+            with contextlib.suppress(StoreReadError):  # the store tells of it
+                await self._store.watch_ledger.leave(self._clock.wall())
+            await self.reconfigured()
+        finally:
+            self.started.set()
 
     async def close(self) -> None:
         """End for good; a sweep that goes on leaves its window open for the next daemon."""
@@ -153,6 +158,14 @@ class Watching:
             trouble=self._trouble,
         )
 
+    async def begun(self, within: float) -> None:
+        """Wait for ``start``: orders may come before. Raises ConflictError where it takes longer than that."""
+        try:
+            async with asyncio.timeout(within):
+                await self.started.wait()
+        except TimeoutError:
+            raise ConflictError("the watch has not begun yet", hint="genesisctl watch status shows it") from None
+
     def due(self) -> Mapping[str, float]:
         """When each kind of sweep begins next, wall time."""
         return {} if self._schedule is None else {str(kind): at for kind, at in self._schedule.next_times().items()}
@@ -160,9 +173,7 @@ class Watching:
     def order(self, kind: SweepKind) -> asyncio.Future[Swept]:
         """Sweep now, with whoever asked before it began. Raises ConflictError where nothing is watched."""
         if self._schedule is None:
-            raise ConflictError(
-                "nothing is watched, or not yet", hint="genesisctl watch status tells what is configured"
-            )
+            raise ConflictError("nothing is watched", hint="genesisctl watch status tells what is configured")
         order = asyncio.ensure_future(self._schedule.now(kind))
         order.add_done_callback(_heard)
         return order

@@ -53,6 +53,26 @@ def series(box, family):
 # --- orders -----------------------------------------------------------------------------------------------------
 
 
+async def test_an_order_that_is_faster_than_the_start_waits_for_it(box, monkeypatch):
+    """A daemon takes orders before its watch has begun."""
+    box.watching.started.clear()
+    schedule, box.watching._schedule = box.watching._schedule, None
+    order = asyncio.create_task(box.desk.sweep("nightly", ROOT))
+    await asyncio.sleep(0.05)
+    assert not order.done()
+    box.watching._schedule = schedule
+    box.watching.started.set()
+    assert (await order).kind == "now"
+
+
+async def test_a_watch_that_never_begins_is_told(box, monkeypatch):
+    """After a bounded wait, with what to look at."""
+    monkeypatch.setattr("genesisd.wiring.watch_api.BEGIN_SECONDS", 0.05)
+    box.watching.started.clear()
+    with pytest.raises(ConflictError, match="has not begun yet"):
+        await box.desk.sweep("nightly", ROOT)
+
+
 async def test_a_wider_sweep_is_made_after_a_narrow_one(box, monkeypatch):
     """Who orders all rows while those of P0 and P1 are asked about gets all; who orders less gets what goes on."""
     gate = held(box, monkeypatch)
