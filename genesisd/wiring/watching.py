@@ -252,13 +252,16 @@ class Watching:
 
     async def looked(self) -> Looked:
         """All that is kept, and the file as it reads now. Raises StoreReadError."""
+        return replace(await self._outline(), facts=await pin_facts.kept(self._store.watch_facts))
+
+    async def _outline(self) -> Looked:
+        """The same less what pins have, which is most of it, and which no series tells: every scrape asks for this."""
         path = self._config().watch.watchlist
         found, trouble = (None, "") if path is None else await asyncio.to_thread(self._file.read, path)
         return Looked(
             watchlist=found,
             trouble=trouble,
             known=await self._store.watch_facts.known(),
-            facts=await pin_facts.kept(self._store.watch_facts),
             kept=await self._store.watch_decisions.all(),
             patches=self.patches.facts(),
             asked=await self._store.watch_facts.recall(ASKED),
@@ -266,7 +269,7 @@ class Watching:
 
     async def show(self) -> None:
         """Set the series by what is kept. Raises StoreReadError."""
-        self._telling.standing(await self.looked(), self._clock.wall(), self._config().watch.max_age)
+        self._telling.standing(await self._outline(), self._clock.wall(), self._config().watch.max_age)
 
     async def _refresh_truth(self) -> None:
         waited = predicates(await self._store.watch_decisions.all())
