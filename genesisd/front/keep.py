@@ -122,8 +122,7 @@ class Keeper:
         await asyncio.gather(*self._leaving, return_exceptions=True)
 
     def _unanswered(self, channel: Channel, asked: float) -> None:
-        now = time.monotonic()
-        wedged = self._silence.unanswered(channel.heard, asked, now, longest=silence.SILENT)
+        wedged = self._silence.unanswered(channel.heard, asked, time.monotonic())
         if wedged and self._identity is not None and not channel.lost.is_set():
             self._wedged = f"it answered nothing for {silence.SILENT:.0f} s and was ended"
             signal_exactly(self._identity, signal.SIGKILL)

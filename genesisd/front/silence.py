@@ -25,16 +25,15 @@ class Silence:
         """It answered."""
         self._count = 0
 
-    def unanswered(self, heard: int, asked: float, now: float, *, longest: float | None = None) -> bool:
+    def unanswered(self, heard: int, asked: float, now: float) -> bool:
         """A question was given up; whether the front counts as wedged now.
 
         Args:
             heard: messages that ever came from it; one more, also a late answer, begins a new silence.
             asked: when the question was put, monotonic.
             now: monotonic.
-            longest: SILENT unless given.
         """
         if heard != self._heard or not self._count:
             self._heard, self._since, self._count = heard, asked, 0
         self._count += 1
-        return self._count >= LEAST and now - self._since >= (SILENT if longest is None else longest)
+        return self._count >= LEAST and now - self._since >= SILENT
