@@ -11,10 +11,6 @@ from typing import Any
 from genesisd.store.codec import plain
 from genesisd.store.writer import Writer
 
-COUNTS = ("done", "partial")
-"""Outcomes that settle a window. One that failed may be tried again."""
-LEFT = "left"
-"""Of a sweep whose daemon went."""
 MAX_ROWS = 2000
 
 _DONE = "SELECT 1 FROM watch_sweeps WHERE kind = ? AND window = ? AND outcome IN ('done', 'partial')"
@@ -39,7 +35,11 @@ _PRUNE = "DELETE FROM watch_sweeps WHERE id <= ? AND finished IS NOT NULL"
 
 @dataclass(frozen=True, slots=True)
 class SweepRecord:
-    """One sweep; ``outcome`` is None while it goes on. Wall times."""
+    """One sweep. Wall times.
+
+    ``outcome`` is None while it goes on. ``done`` and ``partial`` settle a window, one that ``failed`` may be tried
+    again, and ``left`` is of a daemon that went.
+    """
 
     id: int
     kind: str
