@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 torch = pytest.importorskip("torch", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 pytest.importorskip("triton", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 
 from genesisd.kernels.tq_verify import cases, problems
-from genesisd.kernels.tq_verify.launch import scratch_for, shape_of, tq_verify
+from genesisd.kernels.tq_verify.checking import poisoned
+from genesisd.kernels.tq_verify.launch import tq_verify
 from genesisd.kernels.tq_verify.pack import slots
-from genesisd.kernels.tq_verify.plan import Plan, plan_for
+from genesisd.kernels.tq_verify.plan import Plan
 from genesisd.kernels.tq_verify.reference import reference
 
 # The interpreter's own, of numpy: scalars taken from arrays, and exponents that are meant to vanish.
@@ -20,22 +19,7 @@ HOPPER, AMPERE = (9, 0), (8, 6)
 
 def run(problem, capability, splits=None):
     """What the kernel says, with NaN in all that it must write."""
-    shape = shape_of(problem.query, problem.cache, len(problem.case.lens), problem.max_query_len)
-    plan = plan_for(dataclasses.replace(shape, capability=capability))
-    plan = dataclasses.replace(plan, splits=splits or plan.splits)
-    scratch = scratch_for(plan, problem.query)
-    scratch.part.fill_(float("nan"))
-    scratch.lse.fill_(float("nan"))
-    out = torch.full_like(problem.query, float("nan"))
-    return tq_verify(
-        *problem.arguments(),
-        max_query_len=problem.max_query_len,
-        scale=problem.scale,
-        fp8_format=problem.case.fp8_format,
-        plan=plan,
-        scratch=scratch,
-        out=out,
-    )
+    return poisoned(problem, capability=capability, splits=splits)
 
 
 def expected(problem):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from genesisd.kernels.tq_verify import cases, problems
@@ -54,9 +56,16 @@ def failure(case: cases.Case, device: str) -> str | None:
     return f"{case.name}: error {found:.2e}, allowed {cases.TOLERANCE:.0e} (seed {seed})"
 
 
-def poisoned(problem: problems.Problem) -> torch.Tensor:
-    """The kernel's output where output and scratch held NaN before."""
-    plan = plan_for(shape_of(problem.query, problem.cache, len(problem.case.lens), problem.max_query_len))
+def poisoned(
+    problem: problems.Problem, *, capability: tuple[int, int] | None = None, splits: int | None = None
+) -> torch.Tensor:
+    """The kernel's output where output and scratch held NaN before.
+
+    ``capability`` and ``splits`` take the place of the device's and the plan's.
+    """
+    shape = shape_of(problem.query, problem.cache, len(problem.case.lens), problem.max_query_len)
+    plan = plan_for(shape if capability is None else replace(shape, capability=capability))
+    plan = replace(plan, splits=splits or plan.splits)
     scratch = scratch_for(plan, problem.query)
     scratch.part.fill_(float("nan"))
     scratch.lse.fill_(float("nan"))
@@ -65,6 +74,7 @@ def poisoned(problem: problems.Problem) -> torch.Tensor:
         *problem.arguments(),
         max_query_len=problem.max_query_len,
         scale=problem.scale,
+        fp8_format=problem.case.fp8_format,
         plan=plan,
         scratch=scratch,
         out=out,
