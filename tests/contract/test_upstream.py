@@ -238,6 +238,28 @@ async def test_a_tag_without_its_answer_is_not_used(tmp_path):
         assert (await around.learn([ONE]))[ONE].state is State.MERGED
 
 
+async def test_a_304_that_nobody_asked_for_confirms_nothing(tmp_path):
+    """Without a tag in the question it says only that something in between is broken: the row grows old."""
+    async with asking(synthetic(1), tmp_path, token=False) as around:
+        around.double.extra = {"ETag": ""}
+        before = (await around.learn([ONE]))[ONE].checked_at
+        around.clock.now += 86400
+        around.double.faults.next = [Status(304)]
+        told = (await around.learn([ONE]))[ONE]
+        assert (told.why, "without a tag" in told.text) == (WhyUnknown.OUTAGE, True)
+        assert (await around.facts.known([ONE]))[ONE].pull.checked_at == before
+        assert await around.sweep().recent(ONE.repo, None, most=10) is not None
+        around.double.faults.next = [Status(304)]
+        assert await around.sweep().recent(ONE.repo, None, most=10) is None
+
+
+async def test_brackets_without_end_are_no_answer(tmp_path):
+    """A body that nests deeper than can be read is one that cannot be read."""
+    async with asking(synthetic(1), tmp_path) as around:
+        around.double.faults.page = "[" * 100_000
+        assert (await around.learn([ONE]))[ONE].why is WhyUnknown.OUTAGE
+
+
 async def test_what_the_budget_leaves_out_comes_first_next_time(tmp_path):
     """Refs that had no turn are unknown for that reason, and the next sweep asks about them first."""
     async with asking(synthetic(30), tmp_path, token=False) as around:

@@ -167,7 +167,7 @@ class Calls:
             if found.status == 401:
                 self._refused = (token,)
                 return Failure(WhyUnknown.BARRED, self.refused, 401)
-            return self._read(found)
+            return self._read(found, asked_for_changes="If-None-Match" in headers)
 
     async def _send(
         self, method: str, address: str, headers: dict[str, str], data: bytes | None, token: str | None
@@ -202,7 +202,7 @@ class Calls:
             self._unanswered = 0
         return failure
 
-    def _read(self, reply: Reply) -> Reply | Failure | _Moved | _Refused:
+    def _read(self, reply: Reply, *, asked_for_changes: bool) -> Reply | Failure | _Moved | _Refused:
         if (budget := limits.budget(reply.headers)) is not None:
             self._budgets[reply.headers.get("x-ratelimit-resource", "")] = budget
         said = said_in(reply.body) if reply.status >= 400 else ""
@@ -212,6 +212,8 @@ class Calls:
         if reply.status >= 500:
             heavy = reply.status in {500, 502, 504}
             return self._nothing(Failure(WhyUnknown.OUTAGE, f"answered {reply.status}", reply.status, heavy=heavy))
+        if reply.status == 304 and not asked_for_changes:  # it says that nothing changed since we know not what
+            return self._nothing(Failure(WhyUnknown.OUTAGE, "answered 304 to what was asked without a tag", 304))
         self._before, self._unanswered = self._unanswered, 0
         if reply.status in {301, 302, 307, 308} and (to := reply.headers.get("location")):
             return _Moved(to, reply.status)

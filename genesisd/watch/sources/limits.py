@@ -17,6 +17,8 @@ from genesisd.watch.cost import Budget
 
 BARE = 60.0
 """Seconds after a refusal that names no time; doubled with each that follows."""
+LONGEST = 86400.0
+"""Seconds; whoever is told to wait for longer asks once a day, so that no slip of a proxy's silences a daemon for good."""
 MOST_REFUSALS = 5
 """In a row; whoever goes on asking may be shut out for good."""
 _WORDS = re.compile(r"rate.?limit|abuse|secondary|too many|quota|slow down", re.IGNORECASE)
@@ -80,9 +82,9 @@ def retry_after(headers: Mapping[str, str], wall: float) -> float | None:
     if not value:
         return None
     if (seconds := _number(value)) is not None:
-        return max(0.0, seconds)
+        return min(LONGEST, seconds)
     moment = _date(value)
-    return None if moment is None else max(0.0, moment - server_time(headers, wall))
+    return None if moment is None else min(LONGEST, max(0.0, moment - server_time(headers, wall)))
 
 
 def server_time(headers: Mapping[str, str], wall: float) -> float:
@@ -92,7 +94,7 @@ def server_time(headers: Mapping[str, str], wall: float) -> float:
 
 def _until_reset(headers: Mapping[str, str], wall: float) -> float | None:
     resets = _number(headers.get("x-ratelimit-reset"))
-    return None if resets is None else max(0.0, resets - server_time(headers, wall))
+    return None if resets is None else min(LONGEST, max(0.0, resets - server_time(headers, wall)))
 
 
 def _number(value: str | None) -> float | None:

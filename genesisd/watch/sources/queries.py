@@ -86,7 +86,7 @@ def read(asked: Batch, body: Any, at: float) -> Read:
     heavy = any(_heavy(error) for error in errors)
     if trouble:
         return Read(heavy=heavy, trouble=trouble)
-    blamed = {tuple(error["path"][:2]): error for error in errors if isinstance(error.get("path"), list)}
+    blamed = {tuple(map(str, _path(error)[:2])): error for error in errors}
     answers: dict[Ref, Answer] = {}
     again: dict[Ref, str] = {}
     for ref, (repo, alias) in asked.at.items():
@@ -122,9 +122,9 @@ def read_page(repo: str, nonce: str, body: Any, at: float) -> Page | str:
     not: they are unknown.
     """
     data, errors, trouble = opened(body, nonce)
-    errors = [error for error in errors if "files" not in (error.get("path") or ())]
+    errors = [error for error in errors if "files" not in _path(error)]
     if trouble or errors:
-        return trouble or " ".join(str(errors[0].get("message", "")).split())[:200]
+        return trouble or " ".join(str(errors[0].get("message", "an error without a reason")).split())[:200]
     try:
         told = data["r0"]
         items = tuple(_items(repo, told, told["pullRequests"]["edges"], at))
@@ -147,7 +147,8 @@ def opened(body: Any, nonce: str) -> Opened:
     """Data, errors, and why there is nothing to read or ""."""
     if not isinstance(body, dict):
         return {}, [], "the answer is no object"
-    errors: list[Mapping[str, Any]] = [error for error in body.get("errors") or () if isinstance(error, dict)]
+    told = body.get("errors")
+    errors: list[Mapping[str, Any]] = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
     data = body.get("data")
     if not isinstance(data, dict):
         said = errors[0].get("message") if errors else body.get("message", "no data, and no reason given")
@@ -155,6 +156,12 @@ def opened(body: Any, nonce: str) -> Opened:
     if nonce not in data:
         return {}, errors, "an answer to another question than ours, as from a cache"
     return data, errors, ""
+
+
+def _path(error: Mapping[str, Any]) -> list[Any]:
+    """What an error is about: names and numbers, or nothing that can be read."""
+    told = error.get("path")
+    return told if isinstance(told, list) else []
 
 
 def _repository(repo: str) -> str:

@@ -16,6 +16,8 @@ from genesisd.watch.refs import Ref
 _OID = re.compile(r"[0-9a-f]{7,64}")
 _REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}$)[A-Za-z0-9._-]+")
 MOST_FILES = 100
+_FIRST_YEAR, _LAST_YEAR = 2, 9998
+"""Anything else could not be told as a date in every zone."""
 
 
 class Unreadable(Exception):  # noqa: N818 - it is a verdict on an answer; ours catches it at once
@@ -28,10 +30,12 @@ def possible(ref: Ref) -> bool:
 
 
 def when(value: Any) -> float:
-    """Seconds since the epoch; raises ValueError, also for a time without a zone."""
+    """Seconds since the epoch; raises ValueError, also for a time without a zone, or of a year that has no date here."""
     moment = datetime.fromisoformat(str(value))
     if moment.tzinfo is None:
         raise ValueError(f"a time without a zone: {value!r}")
+    if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+        raise ValueError(f"no time of this repository: {value!r}")
     return moment.timestamp()
 
 

@@ -32,7 +32,7 @@ class Reply:
 
     def json(self) -> Any:
         """The body as JSON; raises ValueError."""
-        return json.loads(self.body)
+        return _json(self.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,14 @@ def failure(status: int, message: str) -> Failure:
     return Failure(why, f"{text}: {message}" if message and status not in _MEANING else text, status)
 
 
+def _json(body: bytes) -> Any:
+    """Raises ValueError, also for brackets within brackets without end, which Python's reader gives up on in its own way."""
+    try:
+        return json.loads(body)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def limited(reply: Reply) -> bool:
     """GraphQL tells of either limit with a good status and no data."""
     if len(reply.body) > 8192 or not _LIMIT.search(reply.body):
@@ -75,7 +83,7 @@ def said_in(body: bytes) -> str:
     if len(body) > 4096:
         return ""
     try:
-        text = str(json.loads(body).get("message", ""))
+        text = str(_json(body).get("message", ""))
     except (ValueError, AttributeError):
         text = body.decode(errors="replace")
     return " ".join(text.split())[:200]

@@ -30,6 +30,9 @@ SPENT = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(NOW) + 90)}
         (403, {"x-ratelimit-remaining": "0"}, 0, 60, False),
         (403, {"retry-after": "soon"}, 0, 60, False),
         (503, {"retry-after": "5"}, 0, 5, True),
+        (403, {"retry-after": "999999999999"}, 0, 86400, True),
+        (403, {"retry-after": "Fri, 31 Dec 9999 23:59:59 -2359"}, 0, 86400, True),
+        (429, SPENT | {"x-ratelimit-reset": "999999999999"}, 0, 86401, True),
     ],
 )
 def test_a_refusal_is_waited_for(status, headers, before, seconds, named):

@@ -149,6 +149,13 @@ def test_times_have_zones():
         when("1970-01-01T00:00:10")
 
 
+@pytest.mark.parametrize("told", ["9999-12-31T23:59:59-23:59", "9999-12-31T00:00:00Z", "0001-01-01T00:00:00+23:00"])
+def test_a_time_that_has_no_date_is_none(told):
+    """It would be told as a date later, and end the sweep there."""
+    with pytest.raises(ValueError, match="no time"):
+        when(told)
+
+
 @pytest.mark.parametrize("repo", ["a/b", "a-1/b.c_d-e", "A/.github"])
 def test_names_that_can_be(repo):
     """Letters, digits and some marks."""
@@ -230,9 +237,18 @@ def test_odd_data_is_no_answer(repo):
 
 def test_odd_errors_harm_nobody():
     """Errors without a path, or with an odd one, take no answer away."""
-    errors = [{"message": "x"}, {"path": None}, {"path": ["r0"], "type": 5}, {"path": []}, {"path": [1, {}]}]
-    errors[-1]["path"] = [1, 2]
-    assert set(read(batch([ONE], "n"), body(errors=errors, i0=node()), 5.0).answers) == {ONE}
+    errors = [
+        {"message": "x"},
+        {"path": None},
+        {"path": ["r0"], "type": 5},
+        {"path": []},
+        {"path": [1, {}]},
+        {"path": 5},
+    ]
+    for told in (errors, 5, {"a": 1}, "x"):
+        assert set(read(batch([ONE], "n"), body(i0=node()) | {"errors": told}, 5.0).answers) == {ONE}
+    for told in (5, "x"):
+        assert isinstance(read_page(UPSTREAM, "n", page(node()) | {"errors": told}, 5.0), Page)
 
 
 def page(*nodes: dict, **changes: object) -> dict:
@@ -257,6 +273,7 @@ def test_a_page():
         page(edges=None),
         page(pageInfo=None),
         page() | {"errors": [{"message": "half"}]},
+        page() | {"errors": [{"path": 5}]},
         {"data": {"n": {}, "r0": None}},
         {"data": {"n": {}}},
         {"data": {"m": {}}},
