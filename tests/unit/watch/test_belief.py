@@ -23,8 +23,13 @@ MERGED = replace(OLD, state=State.MERGED, merged_at=60.0, updated_at=60.0, check
         (OLD, replace(OLD, checked_at=200.0)),
         (OLD, replace(MERGED, updated_at=None)),
         (MERGED, replace(MERGED, head="b" * 40, updated_at=61.0)),
+        (replace(OLD, created_at=9.0), replace(MERGED, created_at=9.0)),
+        (OLD, replace(MERGED, created_at=9.0)),
     ],
-    ids=["the first", "merged", "closed", "opened again", "nothing new", "no date told", "a comment after the merge"],
+    ids=[
+        *("the first", "merged", "closed", "opened again", "nothing new", "no date told", "a comment after the merge"),
+        *("as old as it was", "of no age before"),
+    ],
 )
 def test_what_goes_on_is_believed(old, new):
     """An answer that goes on from the last one is taken as it is."""
@@ -38,8 +43,12 @@ def test_what_goes_on_is_believed(old, new):
         (MERGED, replace(MERGED, state=State.CLOSED, updated_at=99.0), "a merge is never taken back"),
         (replace(OLD, updated_at=80.0), replace(OLD, state=State.CLOSED, checked_at=300.0), "30 s before"),
         (OLD, replace(OLD, is_issue=True, updated_at=99.0), "told as an issue"),
+        (replace(OLD, created_at=9.0), replace(MERGED, created_at=55.0), "1970-01-01 00:00:55, and before as begun on"),
     ],
-    ids=["merged, then open", "merged, then closed", "older than the newest change", "another thing altogether"],
+    ids=[
+        *("merged, then open", "merged, then closed", "older than the newest change", "another thing altogether"),
+        "another one of that number, in a repository that took the name",
+    ],
 )
 def test_what_goes_back_is_unknown(old, new, told):
     """An answer that goes back is an unknown with the answer's time, and says what it contradicts."""
