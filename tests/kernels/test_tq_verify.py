@@ -36,6 +36,14 @@ def test_agrees_with_the_reference(case, capability):
     assert problems.error(run(problem, capability), expected(problem)) < cases.TOLERANCE
 
 
+def test_a_query_in_two_halves_is_the_whole_query():
+    """Eight significant bits survive the split into two FP8 halves: sharp attention shows every lost one."""
+    case = next(case for case in cases.CPU_EDGES if case.name == "sharp attention")
+    problem = problems.make(case, "cpu", seed=torch.seed() % 2**31, dtype=torch.float32)
+    problem.query[:] = problem.query.bfloat16().float()
+    assert problems.error(run(problem, HOPPER), expected(problem)) < 1e-3
+
+
 @pytest.mark.parametrize("splits", [1, 2, 3, 7, 64])
 def test_the_number_of_splits_changes_nothing(splits):
     """Any number of splits gives the same attention, also more of them than there are tokens to share."""

@@ -20,6 +20,16 @@ def ex2(x, ASM: tl.constexpr):
 
 
 @triton.jit
+def four_bits(x):
+    """Rounded to the 4 significant bits of e4nv, so that the cast to FP8 is exact whatever it does with the rest.
+
+    A bfloat16 is the sum of two such numbers: 8 bits less 4 leave a rest of at most 4. Casts differ: the device's
+    rounds to nearest, the interpreter's loses the carry into the exponent.
+    """
+    return ((x.to(tl.int32, bitcast=True) + 0x80000) & -0x100000).to(tl.float32, bitcast=True)
+
+
+@triton.jit
 def centred_nibbles(x, N: tl.constexpr, D: tl.constexpr, ASM: tl.constexpr):
     """[N, D/4] half words to [N, D] float16 of nibble - 8; column c is dimension c//8*8 + c%8//2 + c%2*4.
 

@@ -9,6 +9,7 @@ import triton.language as tl
 from genesisd.kernels.tq_verify.device import (
     centred_nibbles,
     ex2,
+    four_bits,
     load_columns,
     load_keys,
     load_values,
@@ -64,8 +65,8 @@ def split_query(q, FP8: tl.constexpr):
     up = tl.exp2((7.0 if FP8 else 0.0) - tl.floor(tl.log2(top)))
     q = q * up[:, None]
     if FP8:
-        high = q.to(tl.float8e4nv)
-        return high, (q - high.to(tl.float32)).to(tl.float8e4nv), up
+        high = four_bits(q)
+        return high.to(tl.float8e4nv), four_bits(q - high).to(tl.float8e4nv), up
     else:  # noqa: RET505 (a constexpr branch)
         high = q.to(tl.float16)
         return high, high, up
