@@ -231,6 +231,7 @@ class DossierMessage(Wire):
     made_at: float
     edits: list[EditDossierMessage]
     tests: dict[str, str]
+    ran: list[str]
 
 
 class DossiersAnswer(Answer):

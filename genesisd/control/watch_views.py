@@ -222,6 +222,8 @@ class DossierView:
     made_at: float
     edits: tuple[EditDossierView, ...] = ()
     tests: Mapping[str, str] = field(default_factory=dict)
+    ran: tuple[str, ...] = ()
+    """Of ``tests``, those that were run on the pin's files as they are now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

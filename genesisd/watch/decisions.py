@@ -156,6 +156,7 @@ class Dossier:
         outcome: of the comparison.
         edits: one each.
         tests: name of a behaviour test -> what it said on the pin without our patch and with it.
+        ran: those of them that were run on the pin's own files.
         made_at: when.
         reason: one sentence.
         of: the pin's ``identity`` when it was made: with another version under its id it shows nothing any more.
@@ -169,4 +170,5 @@ class Dossier:
     tests: dict[str, str]
     made_at: float
     reason: str
+    ran: tuple[str, ...] = ()
     of: str = ""

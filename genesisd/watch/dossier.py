@@ -42,17 +42,27 @@ class OurEdit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A behaviour test on the pin without our patch and with it; None: it was not run, or came to nothing."""
+    """A behaviour test on the pin without our patch and with it; None: it was not run, or came to nothing.
+
+    Attributes:
+        name: the file of the test.
+        without, with_ours: whether it passes.
+        on: the pin on which it was run with ours, where that is another one: this one takes the patch no more.
+        why: what kept it from being run, or "".
+    """
 
     name: str
     without: bool | None = None
     with_ours: bool | None = None
+    on: str = ""
+    why: str = ""
 
     @property
     def told(self) -> str:
         """Such as ``fails without, passes with ours``."""
         words = {True: "passes", False: "fails", None: "was not run"}
-        return f"{words[self.without]} without, {words[self.with_ours]} with ours"
+        on, why = f" on {self.on}" if self.on else "", f" ({self.why})" if self.why else ""
+        return f"{words[self.without]} without, {words[self.with_ours]} with ours{on}{why}"
 
 
 def compare(
@@ -83,8 +93,17 @@ def compare(
     held = tuple(_edit(edit, changes, texts) for edit in edits)
     required = [one for one, edit in zip(held, edits, strict=True) if edit.required] or list(held)
     outcome, reason = _outcome([one.covered for one in required], content, tests)
-    told = {test.name: test.told for test in tests}
-    return Dossier(patch=patch, ref=ref, pin=pin, outcome=outcome, edits=held, tests=told, made_at=now, reason=reason)
+    return Dossier(
+        patch=patch,
+        ref=ref,
+        pin=pin,
+        outcome=outcome,
+        edits=held,
+        tests={test.name: test.told for test in tests},
+        ran=tuple(test.name for test in tests if test.without is not None),
+        made_at=now,
+        reason=reason,
+    )
 
 
 def _outcome(covered: Sequence[bool | None], content: ContentFact, tests: Sequence[Trial]) -> tuple[Outcome, str]:
@@ -96,14 +115,26 @@ def _outcome(covered: Sequence[bool | None], content: ContentFact, tests: Sequen
     if content.content is Content.ABSENT:
         return Outcome.KEEP, f"the pin does not have it: {content.evidence}"
     passing = [test.name for test in tests if test.without]
-    shows = f"; without ours the pin passes {', '.join(passing)}" if passing else "; no test of ours was run on it"
+    shows = _shown(tests, passing)
     if covered and has == len(covered):
-        return Outcome.RETIRE, f"the pin's own text has all {len(covered)} edits{shows}"
+        # Ours can no longer be tried beside it: nobody can say that upstream's does what ours did.
+        unmended = any(test.without is False and test.with_ours is None for test in tests)
+        return Outcome.DIFFERENT if unmended else Outcome.RETIRE, f"the pin's own text has all {has} edits{shows}"
     if has and False in covered:
         return Outcome.PARTIAL, f"the pin's own text has {of}, and upstream left the place of others as it was"
     if None in covered or passing:
         return Outcome.DIFFERENT, f"the pin's own text has {of}, and goes another way in the rest{shows}"
     return Outcome.KEEP, f"upstream left the places of all {len(covered)} edits as they were{shows}"
+
+
+def _shown(tests: Sequence[Trial], passing: Sequence[str]) -> str:
+    if passing:
+        return f"; without ours the pin passes {', '.join(passing)}"
+    if failing := [test for test in tests if test.without is False]:
+        both = ", with ours too" if all(test.with_ours is False for test in failing) else ""
+        return f"; and yet {', '.join(test.name for test in failing)} fails on it{both}"
+    why = "; ".join(test.why for test in tests if test.why)
+    return f"; no test of ours was run on it{f' ({why})' if why else ''}"
 
 
 def _edit(edit: OurEdit, changes: Sequence[FileChange], texts: Mapping[str, str]) -> EditDossier:

@@ -284,6 +284,7 @@ class Pin:
         commit: commit or tag of upstream's repository, or None.
         slots: the parts it plays.
         tree: the folder of its untouched files, or "" where none is cached.
+        python: of its environment, or "" where none is built.
     """
 
     id: str
@@ -291,6 +292,7 @@ class Pin:
     commit: str | None = None
     slots: tuple[str, ...] = ()
     tree: str = ""
+    python: str = ""
 
     @property
     def identity(self) -> str:

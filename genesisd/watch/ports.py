@@ -111,8 +111,11 @@ class Appraiser(Protocol):
         """
         ...
 
-    async def dossier(self, patch: str, pull: Pull, diff: Diff | None, pin: Pin) -> Dossier:
-        """Ours beside upstream's, edit by edit. Raises UnavailableError."""
+    async def dossier(self, patch: str, pull: Pull, diff: Diff | None, pin: Pin, others: Sequence[Pin] = ()) -> Dossier:
+        """Ours beside upstream's, edit by edit, and the patch's behaviour test on both. Raises UnavailableError.
+
+        ``others`` are pins on one of which ours may still have its place, where ``pin`` takes it no more.
+        """
         ...
 
 

@@ -31,7 +31,8 @@ class Job:
         questions: pull requests.
         patches: ids whose edits may collide.
         markers: the markers file; None: the project's.
-        dossier: id of the patch of which a dossier is wanted, against the one question on the one pin; else None.
+        dossier: id of the patch of which a dossier is wanted, against the one question on the first pin; else None.
+            The other pins are where its test may be run with ours.
         now: wall time, for the dossier.
     """
 

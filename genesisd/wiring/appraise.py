@@ -23,14 +23,15 @@ from genesisd.watch.collide import Anchors, collide
 from genesisd.watch.content import judge
 from genesisd.watch.decisions import Dossier
 from genesisd.watch.diffs import FileChange, read_diff
-from genesisd.watch.dossier import Trial, compare
+from genesisd.watch.dossier import compare
 from genesisd.watch.markers import Markers, load
 from genesisd.watch.model import Collision, Content, ContentFact, Pin, State
 from genesisd.watch.text import Names
 from genesisd.wiring.anchors import CatalogAnchors, in_range
 from genesisd.wiring.appraisal import Job, Question, Said, Seen, read_job, said_text
+from genesisd.wiring.case_trial import tried
 from genesisd.wiring.our_edits import our_edits
-from genesisd.wiring.patch_facts import patch_facts
+from genesisd.wiring.patch_facts import CHECKOUT, patch_facts
 from genesisd.wiring.standing_anchors import standing
 from genesisd.wiring.tree_texts import TreeTexts
 
@@ -147,7 +148,7 @@ def _dossier(job: Job, every: Mapping[str, Patch], markers: Markers) -> Dossier:
         changes=changes or (),
         texts=tree,
         content=_content(question, changes, trouble, markers, tree, Names(tree)),
-        tests=(Trial(name=case),) if case else (),
+        tests=(tried(patch, every, case, CHECKOUT, job.pins),) if case else (),
         now=job.now,
     )
 

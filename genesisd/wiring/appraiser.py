@@ -77,9 +77,9 @@ class ChildAppraiser:
                     collisions[key] = said.seen.collisions
         return Appraisal(content=content, collisions=collisions, anchors=tuple(anchors), troubles=tuple(troubles))
 
-    async def dossier(self, patch: str, pull: Pull, diff: Diff | None, pin: Pin) -> Dossier:
-        """Ours beside upstream's, edit by edit. Raises UnavailableError."""
-        job = self._job((pin,), (Question(pull, diff),), dossier=patch)
+    async def dossier(self, patch: str, pull: Pull, diff: Diff | None, pin: Pin, others: Sequence[Pin] = ()) -> Dossier:
+        """Ours beside upstream's, edit by edit, and its test on both. Raises UnavailableError."""
+        job = self._job((pin, *others), (Question(pull, diff),), dossier=patch)
         found = [said.dossier for said in await self._ask(job) if said.dossier is not None]
         if not found:
             raise UnavailableError(f"no dossier of {patch} came about", hint="the daemon's log has what was said")

@@ -85,7 +85,8 @@ class DossierMaker:
         if diff is None and whole:
             hint = f"genesisctl watch diff {ref} makes one without it"
             raise UnavailableError("upstream's diff could not be had", hint=hint)
-        found = await self._appraiser.dossier(patch, pull, diff, place)
+        others = [one for one in pins if one.id != pin and one.tree]
+        found = await self._appraiser.dossier(patch, pull, diff, place, others)
         dossier = replace(found, of=place.identity)
         await self._decisions.keep_dossier(dossier)
         return dossier

@@ -23,22 +23,14 @@ def watched_pins(pins_file: Path | None, cache: Path) -> tuple[Pin, ...]:
         return ()
     pins = load_pins(pins_file)
     held = {pin.id: slots_of(pins, pin.id) for pin in pins.pins.values()}
-    return tuple(
-        Pin(
-            id=pin.id,
-            version=pin.version,
-            commit=pin.commit,
-            slots=held[pin.id],
-            tree=str(_tree(pin, cache) or ""),
-        )
-        for pin in pins.pins.values()
-        if held[pin.id]
-    )
+    return tuple(_watched(pin, held[pin.id], cache) for pin in pins.pins.values() if held[pin.id])
 
 
-def _tree(pin: PinSpec, cache: Path) -> Path | None:
-    """The environment's own packages, which nobody writes, else the tree that was fetched for looking."""
+def _watched(pin: PinSpec, slots: tuple[str, ...], cache: Path) -> Pin:
+    """Its files are the environment's own packages, which nobody writes, else the tree that was fetched for looking."""
     environment = find_environment(pin, cache)
     if environment is not None:
-        return site_packages(environment.path)
-    return find_tree(pin.package, pin.version, cache)
+        tree, python = str(site_packages(environment.path)), str(environment.python)
+    else:
+        tree, python = str(find_tree(pin.package, pin.version, cache) or ""), ""
+    return Pin(id=pin.id, version=pin.version, commit=pin.commit, slots=slots, tree=tree, python=python)

@@ -138,7 +138,9 @@ def watched(ref: Ref, looked: Looked, dossiers: Iterable[Dossier], now: float, m
         decisions=tuple(
             decision(one) for one in sorted(looked.kept, key=lambda one: -one.id) if one.decision.ref == ref
         ),
-        dossiers=tuple(dossier(one, whole=False) for one in dossiers if one.ref == ref),
+        dossiers=tuple(
+            dossier(one, whole=False, facts=looked.facts.get(ref, ())) for one in dossiers if one.ref == ref
+        ),
     )
 
 
@@ -214,8 +216,9 @@ def decision(kept: KeptDecision) -> DecisionView:
     )
 
 
-def dossier(one: Dossier, *, whole: bool) -> DossierView:
-    """Without its edits unless ``whole``: they are long."""
+def dossier(one: Dossier, *, whole: bool, facts: Iterable[PinFacts] = ()) -> DossierView:
+    """Without its edits unless ``whole``: they are long. By ``facts`` it is known whether its pin is still the same."""
+    now = {fact.pin: fact.of for fact in facts}
     edits = tuple(EditDossierView(**asdict(edit)) for edit in one.edits) if whole else ()
     return DossierView(
         patch=one.patch,
@@ -226,6 +229,7 @@ def dossier(one: Dossier, *, whole: bool) -> DossierView:
         made_at=one.made_at,
         edits=edits,
         tests=one.tests,
+        ran=one.ran if now.get(one.pin, one.of) == one.of else (),
     )
 
 

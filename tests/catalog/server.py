@@ -1,24 +1,29 @@
 """Runs cases on trees: a process of the pin's Python that has torch loaded and forks for each case.
 
-    server.py   reads {"path": [...], "case": FILE, "tree": VERSION} a line, answers {"seen": ...} or {"error": ...}
+    server.py   reads {"path": [...], "case": FILE, "tree": VERSION} a line, and may be told of "extras", a folder;
+                answers {"seen": ..., "expected": {"red": ..., ...}} or {"error": ...}
 
 Loading torch and the libraries takes two seconds, and every case needs them; the engine itself is loaded in the
-fork, from whatever tree the case is asked about.
+fork, from whatever tree the case is asked about. It ends with whoever began it, and so does a case with it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import json
 import os
 import resource
+import signal
 import sys
 import traceback
 
 MINUTES = 3
+PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
+    _end_with_parent()
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
     import torch
@@ -40,6 +45,7 @@ def _forked(request: dict) -> dict:
     pid = os.fork()
     if pid == 0:
         os.close(out)
+        _end_with_parent()
         try:
             answer = json.dumps(_observe(request))
         except BaseException:
@@ -57,12 +63,18 @@ def _forked(request: dict) -> dict:
 def _observe(request: dict) -> dict:
     resource.setrlimit(resource.RLIMIT_CPU, (60 * MINUTES, 60 * MINUTES))
     sys.path[:0] = request["path"]
-    sys.path.append(request["extras"])
+    sys.path += [request["extras"]] if "extras" in request else []
     spec = importlib.util.spec_from_file_location("case", request["case"])
     case = importlib.util.module_from_spec(spec)
     sys.modules["case"] = case  # dataclasses and pickles look their module up
     spec.loader.exec_module(case)
-    return {"seen": case.observe(request["tree"])}
+    seen = case.observe(request["tree"])
+    told = {"red": case.RED, "green": case.GREEN, "upstream": getattr(case, "UPSTREAM", case.GREEN)}
+    return {"seen": seen, "expected": {**told, "verdicts": case.VERDICTS}}
+
+
+def _end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 if __name__ == "__main__":

@@ -125,6 +125,29 @@ def test_a_test_that_fails_with_ours_too_says_nothing():
     assert found.outcome is Outcome.RETIRE
 
 
+def test_a_test_that_fails_where_ours_has_no_place_keeps_it_from_retiring():
+    """The text looks as if it had all of it, the engine does not behave so: a person judges."""
+    alone = Trial(name="test_aborted", without=False, why="ours has no place on next")
+    found = dossier(BOTH, tests=[alone])
+    assert found.outcome is Outcome.DIFFERENT
+    assert found.reason.endswith("all 2 edits; and yet test_aborted fails on it")
+    assert found.tests == {"test_aborted": "fails without, was not run with ours (ours has no place on next)"}
+
+
+def test_a_test_that_was_not_run_is_told_with_its_reason():
+    """What the outcome rests on then is the text alone, and the dossier says so."""
+    found = dossier(BOTH, tests=[Trial(name="test_aborted", why="on next: it has no environment here")])
+    assert found.outcome is Outcome.RETIRE
+    assert found.reason.endswith("; no test of ours was run on it (on next: it has no environment here)")
+    assert (found.ran, dossier(BOTH, tests=[PASSES]).ran) == ((), ("test_aborted",))
+
+
+def test_where_ours_was_tried_is_told():
+    """On another pin, where this one takes the patch no more."""
+    elsewhere = Trial(name="test_aborted", without=True, with_ours=True, on="now")
+    assert dossier(BOTH, tests=[elsewhere]).tests == {"test_aborted": "passes without, passes with ours on now"}
+
+
 def test_absent_content_keeps_it():
     """A pull request that the pin does not have retires nothing."""
     absent = ContentFact(Content.ABSENT, Rung.MARKERS, "not seen")

@@ -3,7 +3,10 @@
 import pytest
 
 from genesisd.errors import ConfigError
+from genesisd.pins.catalog import load_pins
+from genesisd.pins.layout import environment_name
 from genesisd.wiring.watch_pins import watched_pins
+from tests.helpers.pin_tree import make_environment, packages_of
 
 PINS = """
 pins:
@@ -38,3 +41,14 @@ def test_a_broken_pins_file_is_told(tmp_path):
     file.write_text("pins:\n  a: {package: vllm}\n")
     with pytest.raises(ConfigError, match=r"pins\.yaml:2"):
         watched_pins(file, tmp_path)
+
+
+def test_a_pin_with_an_environment_is_looked_at_there(tmp_path):
+    """Its files are those that run, and its Python can run tests on them."""
+    file = tmp_path / "pins.yaml"
+    file.write_text(PINS)
+    name = environment_name(load_pins(file).pins["a"])
+    made = make_environment(tmp_path / "cache", name=name)
+    first, second = watched_pins(file, tmp_path / "cache")
+    assert (first.tree, first.python) == (str(packages_of(made.path)), str(made.path / "bin" / "python"))
+    assert second.python == ""
