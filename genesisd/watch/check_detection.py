@@ -24,6 +24,23 @@ def without_force(view: View) -> Iterator[Finding]:
             yield about(row, FindingKind.DETECTION_WEAK, level, f"detection {row.detection}: {text}", hint)
 
 
+def unrun(view: View) -> Iterator[Finding]:
+    """Rows whose test exists, and was never run where it is to notice something."""
+    if view.ran is None:
+        return
+    for row in view.watchlist.sweep:
+        if row.detection is not Detection.TEST:
+            continue
+        proven = [fact for fact in view.bound(row) if fact.proven_by and not fact.retired]
+        if proven and not any(fact.id in view.ran for fact in proven):
+            names = several([f"{fact.id} ({fact.proven_by})" for fact in proven])
+            hint = (
+                f"genesisctl watch diff {row.upstream} --patch {proven[0].id} --anew runs it, and says why if it cannot"
+            )
+            text = f"detection test: that of {names} was not run on the pin that serves"
+            yield about(row, FindingKind.TEST_UNRUN, Level.WARNING, text, hint)
+
+
 def _fault(view: View, row: SweepRow) -> tuple[str, str] | None:
     match row.detection:
         case Detection.ANCHOR:

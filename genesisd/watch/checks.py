@@ -32,6 +32,7 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     check_ids.planned_done,
     check_ids.unwatched,
     check_detection.without_force,
+    check_detection.unrun,
 )
 
 
@@ -43,6 +44,7 @@ def check(
     now: float,
     max_age: float,
     marked: Collection[Ref] | None = None,
+    ran: Collection[str] | None = None,
 ) -> tuple[Finding, ...]:
     """All that is to be said about ``watchlist``, in the order of its lines; what no row stands for comes last.
 
@@ -54,7 +56,17 @@ def check(
         now: wall time, for ages.
         max_age: seconds after which an answer is too old to rest on.
         marked: pull requests that the markers file has; None where it was not read.
+        ran: patches whose test was run on the pin that serves; None where there is nothing to ask.
     """
-    view = View(watchlist=watchlist, patches=patches, find=find, known=known, now=now, max_age=max_age, marked=marked)
+    view = View(
+        watchlist=watchlist,
+        patches=patches,
+        find=find,
+        known=known,
+        now=now,
+        max_age=max_age,
+        marked=marked,
+        ran=ran,
+    )
     found = [finding for rule in RULES for finding in rule(view)]
     return tuple(sorted(found, key=lambda one: (one.line == 0, one.line)))

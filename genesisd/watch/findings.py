@@ -34,6 +34,8 @@ class FindingKind(StrEnum):
     """Upstream says otherwise."""
     DETECTION_WEAK = "detection-without-force"
     """What is to notice the merge cannot notice it."""
+    TEST_UNRUN = "test-never-ran"
+    """The test that is to notice it is there, and was not run on the pin that serves."""
     DUPLICATE_UNWATCHED = "duplicate-of-nothing"
     """``duplicate_of`` names what no row watches."""
     DUPLICATE_CIRCLE = "duplicate-circle"

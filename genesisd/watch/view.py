@@ -24,6 +24,7 @@ class View:
         now: for ages.
         max_age: seconds after which an answer is old.
         marked: pull requests that have markers, or None where the markers were not read.
+        ran: patches whose test was run on the pin that serves, or None where there is no store to ask.
     """
 
     watchlist: Watchlist
@@ -33,6 +34,7 @@ class View:
     now: float
     max_age: float
     marked: Collection[Ref] | None = None
+    ran: Collection[str] | None = None
 
     def rows(self) -> tuple[Row, ...]:
         """All, as they follow in the file's sections."""

@@ -1,8 +1,9 @@
-"""What the daemon was told by upstream, for checks that are held against it."""
+"""What the daemon was told by upstream and saw of tests, for checks that are held against it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from genesisd.control.client import Client, ControlError
@@ -10,24 +11,38 @@ from genesisd.watch.model import Known, Pull, State, Unanswered, WhyUnknown
 from genesisd.watch.refs import Ref, parse_ref
 
 
-def known_to(client: Client, refs: Iterable[Ref]) -> dict[Ref, Known]:
-    """The newest answer about each of ``refs``; one that the daemon never asked about is left out.
+def told_by(client: Client, refs: Iterable[Ref]) -> tuple[dict[Ref, Known], frozenset[str]]:
+    """The newest answer about each of ``refs``, and the patches whose test was run on the pin that serves.
+
+    What the daemon never asked about is left out.
 
     Raises:
         ControlError: the daemon cannot be reached, or watches nothing.
     """
-    found = ((ref, _asked(client, ref)) for ref in refs)
-    return {ref: known for ref, known in found if known is not None}
+    told = {ref: found for ref in refs if (found := _asked(client, ref)) is not None}
+    known = {ref: Known(ref, _pull(ref, one["pull"]), _unanswered(ref, one)) for ref, one in told.items()}
+    return known, _ran([*told.values()])
 
 
-def _asked(client: Client, ref: Ref) -> Known | None:
+def _asked(client: Client, ref: Ref) -> dict[str, Any] | None:
     try:
-        told = client.watched(str(ref))
+        return client.watched(str(ref))
     except ControlError as problem:
         if problem.code == "not_found":
             return None
         raise
-    return Known(ref, _pull(ref, told["pull"]), _unanswered(ref, told))
+
+
+def _ran(told: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """On each current pin; where none is called so, on each that plays a part."""
+    pins = {pin["pin"]: pin["slots"] for one in told for pin in one["pins"]}
+    serving = {name for name, slots in pins.items() if "current" in slots} or {*pins}
+    on: dict[str, set[str]] = defaultdict(set)
+    for one in told:
+        for dossier in one["dossiers"]:
+            if dossier.get("ran"):  # a daemon of an older version does not tell
+                on[dossier["patch"]].add(dossier["pin"])
+    return frozenset(patch for patch, where in on.items() if serving and serving <= where)
 
 
 def _pull(ref: Ref, told: Mapping[str, Any] | None) -> Pull | None:

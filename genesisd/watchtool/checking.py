@@ -20,7 +20,7 @@ from genesisd.watch.findings import Finding, Level
 from genesisd.watch.refs import Ref
 from genesisd.watch.rows import Watchlist
 from genesisd.watch.spec import WatchSpec
-from genesisd.watchtool.answers import known_to
+from genesisd.watchtool.answers import told_by
 from genesisd.watchtool.tool import Tool
 
 MISLEADING = exits.FOUND + 1
@@ -66,12 +66,12 @@ def check(tool: Tool, file: Path, marked: Path | None, least: str, *, against_up
 
 def _check(tool: Tool, rows: Watchlist, marked: Collection[Ref] | None, *, against_upstream: bool) -> Sequence[Finding]:
     patches = tool.patches()
-    known = None
+    known, ran = None, None
     if against_upstream:
         with tool.client() as client:
-            known = known_to(client, rows.refs())
+            known, ran = told_by(client, rows.refs())
     max_age = WatchSpec().max_age
-    return findings_of(rows, patches.facts(), patches.find, known, time.time(), max_age, marked)
+    return findings_of(rows, patches.facts(), patches.find, known, time.time(), max_age, marked, ran)
 
 
 def _marked(file: Path | None) -> Collection[Ref] | None:

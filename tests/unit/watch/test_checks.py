@@ -30,11 +30,12 @@ PATCHES = {
         patch("P4", "vllm#900", retired=True),
         patch("P5", planned=True),
         patch("P6", "vllm#1", implemented=False, active=False),
+        patch("P7", proven_by="tests/p7.py"),
     )
 }
 
 
-def look(text, *pulls, marked=None, unknown=(), asked=True, now=NOW, patches=None):
+def look(text, *pulls, marked=None, unknown=(), asked=True, now=NOW, patches=None, ran=("P1",)):
     facts = PATCHES if patches is None else patches
     names = {name.casefold(): name for name in facts}
     known = {pull.ref: Known(pull.ref, pull) for pull in pulls} | {
@@ -48,6 +49,7 @@ def look(text, *pulls, marked=None, unknown=(), asked=True, now=NOW, patches=Non
         now,
         2 * DAY,
         marked,
+        ran if asked else None,
     )
 
 
@@ -147,6 +149,10 @@ CASES = {
     FindingKind.DETECTION_WEAK: (
         (rows(sweep=swept("P2", "reanchor")), ()),
         (rows(sweep=swept("P2, P1", "reanchor")), ()),
+    ),
+    FindingKind.TEST_UNRUN: (
+        (rows(sweep=swept("P7", "review", more="  detection: test\n")), ()),
+        (rows(sweep=swept("P7, P1", "review", more="  detection: test\n")), ()),
     ),
     FindingKind.DUPLICATE_UNWATCHED: (
         (rows(watched(more="  duplicate_of: vllm#2\n")), ()),
@@ -354,6 +360,14 @@ def test_a_detection_has_force_or_not(patches, trigger, detection, marked, found
     findings = of(FindingKind.DETECTION_WEAK, look(text, marked=marked))
     assert bool(findings) == found
     assert all(one.severity is (Level.ERROR if trigger == "reanchor" else Level.WARNING) for one in findings)
+
+
+def test_a_test_that_was_run_nowhere_is_told_only_where_it_can_be_known():
+    """Offline nobody knows; and of a row that goes by something else nobody asks."""
+    text = rows(sweep=swept("P7", "review", more="  detection: test\n"))
+    assert of(FindingKind.TEST_UNRUN, look(text, asked=False)) == []
+    assert of(FindingKind.TEST_UNRUN, look(text.replace(b"test\n", b"manual\n"))) == []
+    assert of(FindingKind.TEST_UNRUN, look(text, ran=("P7",))) == []
 
 
 RETIRED = [
