@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from genesisd.watch.model import Content, Lineage, PinFacts, Pull, State
+from genesisd.watch.model import Content, Lineage, PinFacts, Pull, Rung, State
 
 IN_HISTORY = frozenset({Lineage.ANCESTOR, Lineage.CHERRY_PICKED, Lineage.REVERTED})
 CURRENT = "current"
@@ -43,21 +43,25 @@ def lost(pull: Pull | None, pins: Iterable[PinFacts]) -> tuple[PinFacts, ...]:
     return tuple(pin for pin in having(pins, Content.ABSENT) if _fell_out(pin, had))
 
 
-def remembered(pull: Pull | None, now: Iterable[PinFacts], before: Iterable[PinFacts]) -> tuple[PinFacts, ...]:
+def remembered(
+    pull: Pull | None, now: Iterable[PinFacts], before: Iterable[PinFacts], *, unmarked: Collection[str] = ()
+) -> tuple[PinFacts, ...]:
     """The facts of ``now``, and where nothing could be seen for once, what was seen ``before`` of the same pin.
 
     Neither a pin's files nor a merged diff change any more, so that the older verdict holds; without it, a night on
     which the diffs cannot be had would close what is asked of people and ask for something else. What is not merged
-    has the same diff as long as its head is the same; with another it is unknown.
+    has the same diff as long as its head is the same; with another it is unknown. ``unmarked`` are pins that were looked
+    into without markers of it: what only markers told, and people took out of their file, is not told any more.
     """
     if pull is None:
         return tuple(now)
     old = {pin.pin: pin for pin in before if pull.state is State.MERGED or pin.head == pull.head is not None}
-    return tuple(_recalled(pin, old[pin.pin]) if pin.pin in old else pin for pin in now)
+    return tuple(_recalled(pin, old[pin.pin], unmarked) if pin.pin in old else pin for pin in now)
 
 
-def _recalled(now: PinFacts, before: PinFacts) -> PinFacts:
-    unseen = now.content.content is Content.UNKNOWN
+def _recalled(now: PinFacts, before: PinFacts, unmarked: Collection[str]) -> PinFacts:
+    taken_out = before.content.rung is Rung.MARKERS and now.pin in unmarked
+    unseen = now.content.content is Content.UNKNOWN and not taken_out
     return replace(
         now,
         content=before.content if unseen else now.content,

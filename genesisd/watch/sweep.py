@@ -177,10 +177,12 @@ class Sweep:
         What a night could not look at is recalled where it cannot have changed (``held``).
         """
         before = pin_facts.of_pins(await pin_facts.kept(self._on.facts), pins)
-        fresh = {}
+        marked, fresh = frozenset(self._on.more()), {}
         for ref in refs:
             pull = known[ref].pull if ref in known else None
-            fresh[ref] = remembered(pull, pin_facts.joined(ref, pull, pins, history, appraisal), before.get(ref, ()))
+            now = pin_facts.joined(ref, pull, pins, history, appraisal)
+            looked = [pin.id for pin in pins if ref not in marked and (ref, pin.id) in appraisal.content]
+            fresh[ref] = remembered(pull, now, before.get(ref, ()), unmarked=looked)
         await pin_facts.keep(self._on.facts, fresh)
         return {**before, **fresh}
 

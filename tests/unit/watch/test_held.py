@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from genesisd.watch.held import ahead, counted, having, ids, lost, remembered, served
-from genesisd.watch.model import Content, Lineage, State
+from genesisd.watch.model import Content, Lineage, Rung, State
 from tests.unit.watch.cases import ABSENT, CANDIDATE, CHANGED, CURRENT, PRESENT, UNKNOWN, collision, pin, pull
 
 OLD = (pin(PRESENT, lineage=Lineage.ANCESTOR, collisions=()), pin(ABSENT, "candidate", lineage=Lineage.ABSENT))
@@ -55,6 +55,15 @@ def test_what_is_seen_goes_before_what_was():
     found = remembered(pull(), now, OLD)
     assert found == (replace(now[0], lineage=OLD[0].lineage), now[1])
     assert remembered(pull(), (pin(UNKNOWN, collisions=(collision(),)),), OLD)[0].collisions == (collision(),)
+
+
+def test_markers_that_were_taken_out_tell_nothing_any_more():
+    """What a wrong marker told would ask to retire for ever; what lines told holds, and so does what was not looked at."""
+    marked = (pin(replace(PRESENT, rung=Rung.MARKERS), lineage=Lineage.ANCESTOR),)
+    assert remembered(pull(), BLIND[:1], marked) == marked
+    assert remembered(pull(), BLIND[:1], marked, unmarked=[CANDIDATE]) == marked
+    assert remembered(pull(), BLIND[:1], OLD, unmarked=[CURRENT]) == OLD[:1]
+    assert remembered(pull(), BLIND[:1], marked, unmarked=[CURRENT]) == (pin(UNKNOWN, lineage=Lineage.ANCESTOR),)
 
 
 @pytest.mark.parametrize("told", [None, pull(State.OPEN), pull(State.CLOSED)])
