@@ -71,13 +71,15 @@ pin: env
 	@$(BIN)/python -m genesisd.pins.build etc/pins.yaml $(PIN) --cache '$(GENESISD_CACHE)'
 
 # --- test -----------------------------------------------------------------------------------------------------
-# One pytest run over all stages, so that its summary, the last line, speaks for everything.
+# One pytest run over all stages, so that its summary, the last line, speaks for everything. It shares them out to two
+# processes: most tests wait most of the time. TEST_JOBS=0 runs one after the other, in this one process.
+TEST_JOBS ?= 2
 
 .PHONY: test lint prerequisites
 test: lint prerequisites
 	@[[ -n $${GENESISD_TEST_VLLM:-} ]] || $(MAKE) pin || echo '    no engine: the tests of stage "real" will say so'
 	@echo '==> tests'
-	@GENESISD_CACHE='$(GENESISD_CACHE)' exec $(BIN)/python -m pytest tests $(PYTEST_ARGS)
+	@GENESISD_CACHE='$(GENESISD_CACHE)' exec $(BIN)/python -m pytest tests -n $(TEST_JOBS) --dist loadscope --no-loadscope-reorder $(PYTEST_ARGS)
 
 lint: env-dev
 	@echo '==> linters'

@@ -8,7 +8,7 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,7 +29,7 @@ settings.load_profile("any-machine")
 TESTS = Path(__file__).parent
 STAGES = {
     # folder: (marker, seconds that one test may take)
-    "unit": (None, 60),
+    "unit": (None, 120),
     "contract": (None, 120),
     "kernels": (None, 180),
     "process": ("process", 180),
@@ -39,6 +39,10 @@ STAGES = {
     "real": ("real", 900),
 }
 """From the fastest to the slowest, in which order they run: the cheap failure comes first."""
+
+WHOLE = frozenset({"real", "catalog", "systemd"})
+"""Stages whose files share what takes long to begin: an engine, trees that are looked into, a booted system. Two at a
+time would only slow each other down."""
 
 
 def stage(path: Path) -> str | None:
@@ -60,8 +64,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             # First in, last out: the other fixtures of the test have had their turn to clean up.
             item.fixturenames.insert(0, "_no_task_left")
     items.sort(key=lambda item: order.index(s) if (s := stage(item.path)) in order else -1)
+    if hasattr(config, "workerinput"):  # one of several: nothing takes longer than the engine, so it begins at once
+        items.sort(key=lambda item: stage(item.path) != "real")
     if "soak" not in (config.option.markexpr or ""):
         _leave_out_soak(config, items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """What is given to one of several pytest processes as a whole: a stage of ``WHOLE``, else a file."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByStage(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return name if (name := stage(config.rootpath / file)) in WHOLE else file
+
+    return ByStage(config, log)
 
 
 def _leave_out_soak(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -20,7 +20,7 @@ ANSWERS = Path(__file__).with_name("mixed_answers.py")
 def test_prose_stays_prose_and_a_call_a_call(server, tree, tmp_path_factory, version):
     """Whatever stands beside what, whole and in any stream: text is shown as written, in its place, and calls are calls."""
     plan = plan_on(tree(version), [patch for patch in catalog() if patch.id in TOGETHER])
-    target = CACHE / "work" / f"mixed-{tmp_path_factory.getbasetemp().name}-{version}"
+    target = CACHE / "work" / "-".join(("mixed", *tmp_path_factory.getbasetemp().parts[-2:], version))
     try:
         patched = linked(tree(version), target, plan.texts)
         assert server.observe(patched, version, ANSWERS) == []

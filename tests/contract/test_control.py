@@ -29,8 +29,8 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become a
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # World-searchable, or another uid is stopped by the folder and never meets the socket's own mode.
     folder = tmp_path_factory.mktemp("ctl")
-    for each in (folder, folder.parent, folder.parent.parent):
-        if each.owner() == Path("/proc/self").owner():
+    for each in (folder, *folder.parents):
+        if each.owner() == Path("/proc/self").owner() and not each.stat().st_mode & 0o001:
             each.chmod(0o755)
     return folder / "c.sock"
 

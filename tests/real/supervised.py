@@ -244,6 +244,15 @@ def residue() -> set[str]:
     return shared | {str(entry) for entry in Path("/tmp").iterdir() if _VLLMS.match(entry.name)}
 
 
+def left_behind(before: set[str], seconds: float = 120) -> set[str]:
+    """What is there now, was not ``before``, and stays: entries of tests that run at the same time go with them."""
+    left, deadline = residue() - before, time.monotonic() + seconds
+    while left and time.monotonic() < deadline:
+        time.sleep(0.1)
+        left = {entry for entry in left if Path(entry).exists()}
+    return left
+
+
 def listing(*folders: Path) -> set[str]:
     """Everything below the folders."""
     return {str(path) for folder in folders for path in folder.rglob("*")}

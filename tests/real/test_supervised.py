@@ -28,6 +28,7 @@ from tests.real.supervised import (
     engine_url,
     example,
     gone,
+    left_behind,
     real_box,
     residue,
     scratch,
@@ -61,7 +62,7 @@ def rig(real_vllm_env: RealVllm) -> Iterator[Rig]:
             box.ask("order", "stop", "tiny")
             rig.reaches("stopped")
             assert scratch(box, "tiny") == []
-    assert residue() - before == set()
+    assert left_behind(before) == set()
 
 
 def test_the_golden_text_through_the_front(rig: Rig) -> None:

@@ -16,7 +16,7 @@ import pytest
 from genesisd.demo.locate import locate
 from tests.helpers.box import Box, alive, free_port
 from tests.real.serving import RealVllm
-from tests.real.supervised import Rig, engine_url, example, listening, real_box, residue, scratch
+from tests.real.supervised import Rig, engine_url, example, left_behind, listening, real_box, residue, scratch
 
 CHUNK = 128
 """Tokens of a prefill step: as small as a KV block."""
@@ -66,7 +66,7 @@ def box(real_vllm_env: RealVllm, models: Path, port: int) -> Iterator[Box]:
     }
     with real_box(workers) as box:
         yield box
-    assert residue() - before == set()
+    assert left_behind(before) == set()
 
 
 FAULTS = {

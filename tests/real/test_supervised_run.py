@@ -21,7 +21,7 @@ from genesisd.demo.locate import locate
 from tests.helpers.box import alive, command, descendants, free_port
 from tests.real.replies import ask, golden_cases
 from tests.real.serving import RealVllm, Server
-from tests.real.supervised import CACHE, EXAMPLE, ROOT, START_SECONDS, listing, residue, until
+from tests.real.supervised import CACHE, EXAMPLE, ROOT, START_SECONDS, left_behind, listing, residue, until
 
 
 def test_the_demonstration_guides_serves_and_leaves_nothing(real_vllm_env: RealVllm) -> None:
@@ -69,7 +69,7 @@ def _home() -> Iterator[Path]:
         yield folder
         written = listing(folder) - listing(folder / "state")
         assert written == {str(folder / part) for part in ("config", "config/cpu.yaml", "home", "tmp", "state")}
-        assert residue() - before == set()
+        assert left_behind(before) == set()
 
 
 def _config(folder: Path, port: int) -> Path:
