@@ -84,7 +84,7 @@ def observe(request, servers: Queue[Server], tree: Callable[[str], Path], tmp_pa
     All that the selected tests will ask is asked ahead, two at a time.
     """
     by_id = {patch.id: patch for patch in catalog()}
-    root = tmp_path_factory.getbasetemp().name
+    root = "-".join(tmp_path_factory.getbasetemp().parts[-2:])
 
     def seen(name: str, version: str, patched: bool) -> Any:
         case: Case = CASES[name]
