@@ -63,18 +63,38 @@ Find = Callable[[str], str | None]
 
 def clusters(watchlist: Watchlist, find: Find) -> tuple[Cluster, ...]:
     """Every cluster of two or more, by patch, and after those the duplicates that name no patch."""
-    by_patch = _by_patch(watchlist, find)
-    loose: dict[Ref, dict[Ref, None]] = {}
-    for row in _rows(watchlist):
-        if row.duplicate_of is None:
-            continue
-        joined = [members for members in by_patch.values() if row.duplicate_of in members or row.upstream in members]
-        for members in joined or [loose.setdefault(row.duplicate_of, {})]:
-            members.setdefault(row.duplicate_of)
-            members.setdefault(row.upstream)
-    named = [(patch, members) for patch, members in by_patch.items()]
-    named += [(str(ref), members) for ref, members in loose.items()]
+    same = _duplicates(watchlist)
+    named = [(patch, _with(members, same)) for patch, members in _by_patch(watchlist, find).items()]
+    taken = {ref for _, members in named for ref in members}
+    for ref in same:
+        if ref not in taken:
+            members = _with({ref: None}, same)
+            named.append((str(ref), members))
+            taken.update(members)
     return tuple(Cluster(name, tuple(members)) for name, members in named if len(members) > 1)
+
+
+def _duplicates(watchlist: Watchlist) -> dict[Ref, dict[Ref, None]]:
+    """What is the same as each, by the rows that say so; those first that are duplicated and duplicate nothing."""
+    said = [(row.upstream, row.duplicate_of) for row in _rows(watchlist) if row.duplicate_of is not None]
+    found: dict[Ref, dict[Ref, None]] = {}
+    for first in dict.fromkeys(original for _, original in said):
+        if first not in {ref for ref, _ in said}:
+            found[first] = {}
+    for ref, original in said:
+        found.setdefault(original, {}).setdefault(ref)
+        found.setdefault(ref, {}).setdefault(original)
+    return found
+
+
+def _with(members: Mapping[Ref, None], same: Mapping[Ref, Mapping[Ref, None]]) -> dict[Ref, None]:
+    """``members``, what they duplicate, what that duplicates, and so on, be it in a circle."""
+    found, waiting = dict(members), list(members)
+    for ref in waiting:
+        new = [other for other in same.get(ref, ()) if other not in found]
+        found.update(dict.fromkeys(new))
+        waiting += new
+    return found
 
 
 def race(cluster: Cluster, known: Mapping[Ref, Known], pins: Mapping[Ref, tuple[PinFacts, ...]]) -> Race:

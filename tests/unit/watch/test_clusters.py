@@ -72,6 +72,26 @@ def test_a_duplicate_joins_the_cluster_of_its_original():
     assert clusters(turned, find) == (Cluster("P1", (REF, RIVAL)),)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_duplicate_of_a_duplicate_runs_in_the_same_race(turned):
+    """In whatever order the rows stand: with a patch, without one, and where they go round in a circle."""
+    chain = [sweep_row(upstream=THIRD, duplicate_of=OTHER), sweep_row(upstream=OTHER, duplicate_of=RIVAL)]
+    chain = chain[::-1] if turned else chain
+    (bound,) = clusters(listed(*chain, retiring(RIVAL, "P1")), find)
+    assert (bound.name, set(bound.members)) == ("P1", {RIVAL, OTHER, THIRD})
+    (loose,) = clusters(listed(*chain), find)
+    assert (loose.name, set(loose.members)) == (str(RIVAL), {RIVAL, OTHER, THIRD})
+    (circle,) = clusters(listed(*chain, sweep_row(upstream=RIVAL, duplicate_of=THIRD)), find)
+    assert set(circle.members) == {RIVAL, OTHER, THIRD}
+
+
+def test_the_members_of_two_clusters_do_not_compete_by_a_common_one():
+    """Near miss: only being the same is handed on, and not to run for the same patch."""
+    both = (retiring(RIVAL, "P1", "X9"), retiring(REF, "P1"), retiring(OTHER, "X9"))
+    watchlist = listed(*both, sweep_row(upstream=FIX, duplicate_of=RIVAL))
+    assert clusters(watchlist, find) == (Cluster("P1", (RIVAL, REF, FIX)), Cluster("X9", (RIVAL, OTHER, FIX)))
+
+
 def test_duplicates_without_a_patch_are_a_cluster_too():
     """It is named for what they duplicate."""
     watchlist = listed(
