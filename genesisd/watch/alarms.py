@@ -16,6 +16,8 @@ from genesisd.watch.severity import Rated, at_least
 
 _ANCHORED = frozenset({Action.DRIFT_CHECK, Trigger.REANCHOR})
 """Rows that ask for the anchors of their patches on every pin."""
+OUT_OF_RANGE = "version"
+"""The patch engine's word for a patch that is not for this version: nothing is amiss, and nothing is mended."""
 
 
 def about(case: Case) -> Iterator[Decision]:
@@ -165,7 +167,7 @@ def _unmended(case: Case, fix: PinFacts | None) -> bool:
 
 def _mended_by_us(case: Case, pin: PinFacts) -> bool:
     carriers = [patch for patch in case.patches if patch.active and _carries_fix(case, patch)]
-    return any(fact.lands for fact in landings(case, carriers, (pin,)))
+    return any(fact.lands and fact.verdict != OUT_OF_RANGE for fact in landings(case, carriers, (pin,)))
 
 
 def _carries_fix(case: Case, patch: PatchFact) -> bool:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from packaging.version import Version
+
+from genesisd.versions import parse_version
 from genesisd.watch.model import Content, Lineage, PinFacts, Pull, Rung, State
 
 IN_HISTORY = frozenset({Lineage.ANCESTOR, Lineage.CHERRY_PICKED, Lineage.REVERTED})
@@ -34,12 +37,13 @@ def lost(pull: Pull | None, pins: Iterable[PinFacts]) -> tuple[PinFacts, ...]:
     """The pins that had the pull request's content and have it no more.
 
     Either its merge is in the pin's history and its content not in the files, or the pin before it has the content:
-    the rollback pin's next is the current one, and the current one's the candidate.
+    the rollback pin's next is the current one, and the current one's the candidate. Where somebody went back, the pin
+    of that part is the newer one, and nothing fell out.
     """
     if pull is None or pull.state is not State.MERGED:
         return ()
     pins = counted(pins)
-    had = {slot for pin in having(pins, Content.PRESENT) for slot in pin.slots}
+    had = having(pins, Content.PRESENT)
     return tuple(pin for pin in having(pins, Content.ABSENT) if _fell_out(pin, had))
 
 
@@ -80,6 +84,20 @@ def ahead(pins: Iterable[PinFacts]) -> tuple[PinFacts, ...]:
     return tuple(pin for pin in pins if set(pin.slots) != {ROLLBACK})
 
 
-def _fell_out(pin: PinFacts, had: set[str]) -> bool:
-    older = {ROLLBACK: CURRENT, CURRENT: CANDIDATE}
-    return pin.lineage.lineage in IN_HISTORY or any(older.get(slot) in pin.slots for slot in had)
+def _fell_out(pin: PinFacts, had: Iterable[PinFacts]) -> bool:
+    return pin.lineage.lineage in IN_HISTORY or any(_comes_before(one, pin) for one in had)
+
+
+def _comes_before(one: PinFacts, pin: PinFacts) -> bool:
+    following = {ROLLBACK: CURRENT, CURRENT: CANDIDATE}
+    if not any(following.get(slot) in pin.slots for slot in one.slots):
+        return False
+    older, newer = _version(one), _version(pin)
+    return older is None or newer is None or older <= newer
+
+
+def _version(pin: PinFacts) -> Version | None:
+    try:
+        return parse_version(pin.of.partition(" ")[0])
+    except ValueError:
+        return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from genesisd.watch.kinds import SweepKind
-from genesisd.watch.model import Known, PatchFact, Pull
+from genesisd.watch.model import Known, PatchFact, Pull, State
 from genesisd.watch.refs import Ref
 from genesisd.watch.rows import Row, Watchlist, WatchRow
 
@@ -42,8 +42,8 @@ def with_diffs(refs: Iterable[Ref], known: Mapping[Ref, Known]) -> tuple[Pull, .
 
 
 def merged(pulls: Sequence[Pull]) -> tuple[Pull, ...]:
-    """Those whose merge can be sought in a history."""
-    return tuple(pull for pull in pulls if pull.merge_commit is not None)
+    """Those whose merge can be sought in a history: by its commit, or where upstream lost that, by what commits say."""
+    return tuple(pull for pull in pulls if pull.state is State.MERGED)
 
 
 def touching(pull: Pull, patches: Iterable[PatchFact]) -> tuple[str, ...]:

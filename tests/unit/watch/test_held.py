@@ -42,6 +42,26 @@ def test_only_a_merge_can_be_lost():
     assert lost(None, pins) == ()
 
 
+@pytest.mark.parametrize(
+    ("had", "lacks", "told"),
+    [
+        (("rollback", "0.23.0 abc"), ("current", "0.24.0 def"), True),
+        (("current", "0.24.0"), ("candidate", "0.24.1rc1.dev714+g2dfaae752"), True),
+        (("current", "0.24.0"), ("candidate", "0.24.0"), True),
+        (("rollback", ""), ("current", "0.24.0"), True),
+        (("rollback", "0.25.0"), ("current", "0.24.0"), False),
+        (("current", "0.24.0"), ("candidate", "0.24.0rc1"), False),
+        (("candidate", "0.25.0"), ("current", "0.24.0"), False),
+    ],
+)
+def test_what_fell_out_between_two_pins_fell_out_of_the_newer(had, lacks, told):
+    """Where somebody went back to an older pin, or tries one, it never had what came later."""
+    older, newer = (
+        replace(pin(content, slot, Lineage.ABSENT), of=of) for content, (slot, of) in ((PRESENT, had), (ABSENT, lacks))
+    )
+    assert lost(pull(), (older, newer)) == ((newer,) if told else ())
+
+
 def test_what_could_not_be_seen_is_remembered():
     """Of a merge, pin by pin: a night without diffs, trees or history changes nothing."""
     assert remembered(pull(), BLIND, OLD) == OLD

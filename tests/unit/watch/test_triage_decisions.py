@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from genesisd.patches.resolve import Gate
 from genesisd.watch.answers import hold
 from genesisd.watch.clusters import Cluster, Race
 from genesisd.watch.decisions import DecisionKind, Urgency
@@ -603,6 +604,10 @@ def test_our_own_patch_mends_it():
     assert kinds(broken) == [K.REGRESSION]
     unseen = case(BREAKER, known(), pin(PRESENT), patches=(carrier,), **facts)
     assert kinds(unseen) == [K.REGRESSION]
+    elsewhere = replace(anchor(), verdict=str(Gate.VERSION))  # it is for other versions, and in no build of this one
+    assert kinds(case(BREAKER, known(), pin(PRESENT), patches=(carrier,), anchors=(elsewhere,), **facts)) == [
+        K.REGRESSION
+    ]
     ended = case(
         BREAKER, known(), pin(PRESENT), patches=(replace(carrier, active=False),), anchors=(anchor(),), **facts
     )

@@ -53,6 +53,8 @@ def test_what_has_a_head_has_a_diff():
     pulls = with_diffs([ONE, TWO, THREE, FOUR, Ref(REPO, 5)], known)
     assert [pull.ref for pull in pulls] == [ONE, FOUR]
     assert merged(pulls) == (PULL,)
+    rewritten = replace(PULL, merge_commit=None)  # its base branch was pushed anew
+    assert merged([rewritten]) == (rewritten,)
 
 
 def test_patches_meet_a_pull_request_in_their_files():
