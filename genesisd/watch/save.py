@@ -28,7 +28,7 @@ def save(path: Path, content: bytes, *, seen: str) -> None:
 
     Raises:
         ConflictError: the file is not what was seen, or somebody else replaces it just now; nothing was written.
-        PermissionDeniedError: it could not be written, or not without giving it another owner.
+        PermissionDeniedError: it could not be written, or not without giving it another owner, or is for nobody to write.
         UnavailableError: the disk did not take it; the old file is whole.
     """
     try:
@@ -36,6 +36,7 @@ def save(path: Path, content: bytes, *, seen: str) -> None:
         with _locked(target, path) as (old, status):
             _unchanged(_digest(old), seen, path)
             if hashlib.sha256(content).hexdigest() != seen:
+                _writable(status, path)
                 _replace(target, content, old, status, seen, path)
     except PermissionError as error:
         hint = "the daemon must be allowed to write the file and to make files in its folder"
@@ -96,6 +97,13 @@ def _like(new: int, old: int, status: os.stat_result, path: Path) -> None:
         for name in os.listxattr(old):
             with suppress(OSError):
                 os.setxattr(new, name, os.getxattr(old, name))
+
+
+def _writable(status: os.stat_result, path: Path) -> None:
+    """A rename needs no leave to write the file, and root needs none at all: who took it from all wants it as it is."""
+    if not status.st_mode & 0o222:
+        text = f"{path}: nobody may write it, so it is left as it is"
+        raise PermissionDeniedError(text, hint=f"chmod u+w {path}, if the daemon is to change it", file=str(path))
 
 
 def _unchanged(digest: str, seen: str, path: Path) -> None:

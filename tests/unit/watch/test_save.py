@@ -64,6 +64,16 @@ def test_the_owner_stays(path):
     assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
 
 
+@pytest.mark.parametrize("mode", [0o444, 0o400])
+def test_a_file_that_nobody_may_write_is_left(path, mode):
+    """Replacing it would need no leave, but whoever took that from all means something by it; also to root."""
+    path.chmod(mode)
+    with pytest.raises(PermissionDeniedError, match="nobody may write it") as caught:
+        save(path, NEW, seen=digest(OLD))
+    assert "chmod u+w" in caught.value.hint
+    assert (path.read_bytes(), files(path.parent)) == (OLD, ["list.yaml"])
+
+
 def test_a_file_that_would_change_hands_is_left(path, monkeypatch):
     """Who may not give the file back to its owner does not replace it; the error says whose it is."""
 
