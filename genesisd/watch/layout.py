@@ -124,7 +124,7 @@ def _twice(rows: list[tuple[int, Mapping]], section: str, field: str, faults: li
         part = row.get(field)
         if ref is None or part is None:
             continue
-        if (first := seen.setdefault(ref, part)) is not part:
+        if (first := seen.setdefault(Ref(ref.repo.casefold(), ref.number), part)) is not part:
             problem = f"{ref} has a row already, at line {first.place.line}"
             hint = "make one row of both, or move one to the other section"
             faults.append(Fault(part.place, problem, f"{section}[{at}].{field}", "each once in a section", hint))

@@ -12,7 +12,7 @@ _FORM = re.compile(r"(?P<repo>[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)?)?#(?P<number>
 
 @dataclass(frozen=True, slots=True, order=True)
 class Ref:
-    """A pull request or an issue; which of the two, only its repository knows.
+    """A pull request or an issue; which of the two, only its repository knows. To upstream letters have no case.
 
     Attributes:
         repo: ``owner/name``.
@@ -33,4 +33,5 @@ def parse_ref(text: str, home: str = UPSTREAM) -> Ref:
     if found is None or (found["repo"] and "/" not in found["repo"] and found["repo"] not in _SHORT):
         raise ValueError(f"expected a pull request such as vllm#123 or owner/repo#123, not {text!r}")
     repo = found["repo"] or home
-    return Ref(_SHORT.get(repo, repo), int(found["number"]))
+    repo = UPSTREAM if repo.casefold() == UPSTREAM else _SHORT.get(repo, repo)
+    return Ref(repo, int(found["number"]))

@@ -172,6 +172,14 @@ FAULTS = {
         sweep(SWEEP_ROW, SWEEP_ROW.replace(b"pr: 1", b"pr: vllm-project/vllm#1")),
         *(6, 7, "sweep[1].pr", ("vllm#1 has a row",)),
     ),
+    "row twice in other letters": (
+        sweep(SWEEP_ROW, SWEEP_ROW.replace(b"pr: 1", b"pr: VLLM-Project/vLLM#1")),
+        *(6, 7, "sweep[1].pr", ("vllm#1 has a row",)),
+    ),
+    "row of another repository twice": (
+        watch(ROW.replace(b"vllm#1", b"Owner/Repo#1"), ROW.replace(b"vllm#1", b"owner/repo#1")),
+        *(6, 13, "watch[1].upstream", ("owner/repo#1 has a row",)),
+    ),
     "pr": (sweep(SWEEP_ROW.replace(b"pr: 1", b"pr: 0")), 2, 7, "sweep[0].pr", ("'0'", "a number")),
     "pr of zeros": (sweep(SWEEP_ROW.replace(b"pr: 1", b"pr: 01")), 2, 7, "sweep[0].pr", ("'01'",)),
     "trigger": (
