@@ -35,6 +35,7 @@ watch = ListGroup(
         "accept": (f"{_ORDERS}:accept", "Say that a decision was acted on, or will be."),
         "decline": (f"{_ORDERS}:decline", "Say no to a decision, for a reason."),
         "snooze": (f"{_ORDERS}:snooze", "Let a decision wait."),
+        "forget": (f"{_ORDERS}:forget", "Drop what is believed of a pull request."),
         "sweep": (f"{_ORDERS}:sweep", "Ask upstream now, or show how the sweeps went."),
     },
     examples="""

@@ -1,4 +1,4 @@
-"""``genesisctl watch accept``, ``decline``, ``snooze`` and ``sweep``: what people say to the watch."""
+"""``genesisctl watch accept``, ``decline``, ``snooze``, ``forget`` and ``sweep``: what people say to the watch."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import click
 from genesisd.cli import exits
 from genesisd.cli.commands import Verb
 from genesisd.cli.session import Session, usage
-from genesisd.cli.watch_text import SWEEPS_HEAD, describe_decision, sweep_line, sweep_row
-from genesisd.cli.watch_words import complete_decision, until
+from genesisd.cli.watch_text import SWEEPS_HEAD, describe_decision, describe_forgotten, sweep_line, sweep_row
+from genesisd.cli.watch_words import complete_decision, complete_pull_request, pull_request, until
 from genesisd.control.client import Client, ControlError
 
 _OUTCOMES = {"done": exits.OK, "partial": exits.UNHEALTHY}
@@ -67,6 +67,26 @@ def snooze(session: Session, decision: int, for_: str | None, day: str | None, w
     at = until(for_, day, time.time())
     with session.client() as client:
         return _told(session, client.snooze(decision, at, why))
+
+
+@click.command(cls=Verb, examples="genesisctl watch forget vllm#42006\ngenesisctl watch forget 42006 --json")
+@click.argument("pr", metavar="PR", shell_complete=complete_pull_request)
+@click.pass_obj
+def forget(session: Session, pr: str) -> int:
+    """Drop what is believed of a pull request; the next sweep asks as if it never had.
+
+    For one that is `contradicted` since a cache or a clock once told what was not so. What goes: upstream's answer,
+    what pins have of it, its diffs and dossiers. Decisions and what was said to them stay. Exits with 5 while a sweep
+    goes on.
+    """
+    with session.client() as client:
+        gone = client.forget(pull_request(pr))
+    if session.json:
+        session.answer_json({"forgotten": gone})
+    else:
+        session.answer(describe_forgotten(gone))
+        session.note("genesisctl watch sweep --now asks again")
+    return exits.OK
 
 
 def _told(session: Session, decision: dict[str, Any]) -> int:

@@ -15,6 +15,7 @@ SWEEPS_HEAD = ("SWEEP", "KIND", "BEGAN", "TOOK", "OUTCOME", "WHAT")
 _STATES = {"open": "blue", "merged": "green", "closed": "dim", "unknown": "yellow"}
 _URGENCIES = {"now": "red", "soon": "yellow", "later": None, "none": "dim"}
 _CONTENTS = {"present": "green", "absent": None, "changed": "yellow", "unknown": "yellow"}
+_FORGOTTEN = {"pins": "verdict", "dossiers": "dossier", "diffs": "diff"}
 _OUTCOMES = {"done": "green", "partial": "yellow", "failed": "red"}
 
 
@@ -234,6 +235,13 @@ def describe_dossier(one: Mapping[str, Any], now: float, paint: Paint = plain) -
         )
         lines += [f"    {line}" for name in ("ours", "upstreams") for line in _side(name, edit[name], paint)]
     return "\n".join(lines) + "\n"
+
+
+def describe_forgotten(one: Mapping[str, Any]) -> str:
+    """What is gone, in a sentence."""
+    counts = [f"{one[name]} {word}{'' if one[name] == 1 else 's'}" for name, word in _FORGOTTEN.items() if one[name]]
+    gone = ["upstream's answer"] * one["answer"] + counts
+    return f"{clean(one['ref'])}: {', '.join(gone) if gone else 'there was nothing to forget'}"
 
 
 def _side(name: str, diff: str, paint: Paint) -> Iterator[str]:

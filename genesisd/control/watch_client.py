@@ -70,6 +70,11 @@ class WatchClient:
         found: list[dict[str, Any]] = answer["dossiers"]
         return found
 
+    def forget(self, ref: str) -> dict[str, Any]:
+        """Drop what is believed of a pull request; what that was."""
+        found: dict[str, Any] = self.ask("POST", "/v1/watch/forget", {"ref": ref})["forgotten"]
+        return found
+
     def sweep(self, kind: str) -> dict[str, Any]:
         """Begin a sweep, or take part in the one that goes on."""
         found: dict[str, Any] = self.ask("POST", "/v1/watch/sweep", {"kind": kind})["sweep"]

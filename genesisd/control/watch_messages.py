@@ -55,6 +55,12 @@ class DossiersRequest(Wire):
     timeout: float = Field(default=600.0, gt=0, le=86400)
 
 
+class ForgetRequest(Wire):
+    """Body of watch/forget."""
+
+    ref: Ref
+
+
 # --- answers --------------------------------------------------------------------------------------------------
 
 
@@ -275,3 +281,19 @@ class SweepAnswer(Answer):
     """Answer of POST /v1/watch/sweep, and each line of GET /v1/watch/progress."""
 
     sweep: SweepMessage
+
+
+class ForgottenMessage(Wire):
+    """What was dropped of a pull request: the answer about it or none, and how many of each."""
+
+    ref: str
+    answer: bool
+    pins: int
+    dossiers: int
+    diffs: int
+
+
+class ForgottenAnswer(Answer):
+    """Answer of POST /v1/watch/forget."""
+
+    forgotten: ForgottenMessage

@@ -9,6 +9,7 @@ from genesisd.control.ports import Peer
 from genesisd.control.watch_views import (
     DecisionView,
     DossierView,
+    ForgottenView,
     ReportView,
     SweepView,
     WatchedView,
@@ -73,6 +74,14 @@ class WatchApi(Protocol):
 
         Those that were made are told; one that was not, or ``anew``, is made now, which takes up to minutes.
         Raises NotFoundError where there is nothing to compare, UnavailableError where it could not be done.
+        """
+        ...
+
+    async def forget(self, ref: Ref, peer: Peer) -> ForgottenView:
+        """Drop what is believed of ``ref``: upstream's answer, what pins have of it, its diffs and dossiers.
+
+        The next sweep asks as if it never had. What people said to decisions stays. Raises NotFoundError where nothing
+        is known, ConflictError while a sweep goes on.
         """
         ...
 

@@ -67,6 +67,7 @@ class WatchRoutes:
         app.router.add_get("/v1/watch/decisions", self._decisions)
         app.router.add_post(r"/v1/watch/decisions/{id:\d{1,15}}/{verb:accept|decline|snooze}", self._answer)
         app.router.add_post("/v1/watch/dossiers", self._dossiers)
+        app.router.add_post("/v1/watch/forget", self._forget)
         app.router.add_post("/v1/watch/sweep", self._sweep)
         app.router.add_get("/v1/watch/progress", self._progress)
 
@@ -121,6 +122,11 @@ class WatchRoutes:
                 snooze = await requests.read_body(request, watch_messages.SnoozeRequest, self._deadline)
                 order = self._api.answer(id_, Standing.SNOOZED, peer, why=snooze.why, until=snooze.until)
         return json_answer(watch_wire.decision(await self._act(order)))
+
+    async def _forget(self, request: web.Request) -> web.Response:
+        body = await requests.read_body(request, watch_messages.ForgetRequest, self._deadline)
+        order = self._api.forget(_ref(body.ref), request[requests.PEER])
+        return json_answer(watch_wire.forgotten(await self._act(order)))
 
     async def _sweep(self, request: web.Request) -> web.Response:
         body = await requests.read_body(request, watch_messages.SweepRequest, self._deadline)

@@ -252,6 +252,24 @@ class WatchedView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForgottenView:
+    """What was dropped of a pull request.
+
+    Attributes:
+        ref: which.
+        answer: upstream's answer, or its failure to give one, was kept.
+        pins: of so many pins it was known what they have of it.
+        dossiers, diffs: how many there were.
+    """
+
+    ref: str
+    answer: bool
+    pins: int
+    dossiers: int
+    diffs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WatchWhyView:
     """Why a pull request stands as it does, in plain sentences."""
 

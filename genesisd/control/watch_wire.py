@@ -8,6 +8,7 @@ from genesisd.control.jsontext import answer, plain, whole
 from genesisd.control.watch_views import (
     DecisionView,
     DossierView,
+    ForgottenView,
     ReportView,
     SweepView,
     WatchedView,
@@ -55,6 +56,11 @@ def decision(view: DecisionView) -> str:
 def dossiers(views: Iterable[DossierView]) -> str:
     """Answer of POST /v1/watch/dossiers."""
     return answer(dossiers=[plain(view) for view in views])
+
+
+def forgotten(view: ForgottenView) -> str:
+    """Answer of POST /v1/watch/forget."""
+    return answer(forgotten=plain(view))
 
 
 def sweep(view: SweepView) -> str:

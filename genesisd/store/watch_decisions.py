@@ -15,6 +15,7 @@ from genesisd.store.writer import Writer
 from genesisd.watch import standing as settled
 from genesisd.watch.decisions import Decision, Dossier, KeptDecision, Standing
 from genesisd.watch.ports import Met
+from genesisd.watch.refs import Ref
 
 _DECISION = TypeAdapter(Decision)
 _DOSSIER = TypeAdapter(Dossier)
@@ -29,6 +30,7 @@ _PUT = (
 )
 _DOSSIERS = "SELECT dossier FROM watch_dossiers WHERE (?1 IS NULL OR patch = ?1) ORDER BY made_at DESC, patch, ref, pin"
 _KEEP = "INSERT OR REPLACE INTO watch_dossiers (patch, ref, pin, made_at, dossier) VALUES (?, ?, ?, ?, ?)"
+_DROP = "DELETE FROM watch_dossiers WHERE ref = ?"
 IsTrue = Callable[[str], bool]
 
 
@@ -109,6 +111,11 @@ class WatchDecisions:
         text = plain(_DOSSIER.dump_json(dossier).decode())
         row = (dossier.patch, str(dossier.ref), dossier.pin, dossier.made_at, text)
         await self._writer.ask(lambda connection: connection.execute(_KEEP, row))
+
+    async def forget_dossiers(self, ref: Ref) -> int:
+        """Drop those against ``ref``; how many there were."""
+        gone: int = await self._writer.ask(lambda connection: connection.execute(_DROP, (str(ref),)).rowcount)
+        return gone
 
 
 def _open(connection: sqlite3.Connection, made: Decision, now: float) -> KeptDecision:

@@ -31,7 +31,7 @@ _NOTES = "SELECT key, value FROM watch_notes WHERE kind = ?"
 _NOTE = "SELECT key, value FROM watch_notes WHERE kind = ? AND key = ?"
 _PUT = "INSERT OR REPLACE INTO watch_notes (kind, key, at, value) VALUES (?, ?, ?, ?)"
 _DROP = "DELETE FROM watch_notes WHERE kind = ? AND key = ?"
-_OLD = "DELETE FROM watch_notes WHERE kind = ? AND at < ?"
+_FORGET = "DELETE FROM watch_facts WHERE ref = ?"
 
 
 class WatchFacts:
@@ -86,10 +86,10 @@ class WatchFacts:
 
         await self._writer.ask(work)
 
-    async def forget_notes(self, kind: str, before: float) -> int:
-        """Drop the notes of a kind that were kept before a wall time; returns how many."""
-        gone: int = await self._writer.ask(lambda connection: connection.execute(_OLD, (kind, before)).rowcount)
-        return gone
+    async def forget(self, ref: Ref) -> bool:
+        """Drop the answer about ``ref`` and the failure beside it; whether there was any."""
+        gone: int = await self._writer.ask(lambda connection: connection.execute(_FORGET, (_key(ref),)).rowcount)
+        return gone > 0
 
 
 def _key(ref: Ref) -> str:

@@ -12,6 +12,7 @@ from genesisd.control.ports import Peer
 from genesisd.control.watch_views import (
     DecisionView,
     DossierView,
+    ForgottenView,
     ReportView,
     ScheduledView,
     SweepView,
@@ -25,13 +26,15 @@ from genesisd.store.store import Store
 from genesisd.supervisor.ports import EventSink
 from genesisd.watch import pin_facts
 from genesisd.watch.claims import Swept
-from genesisd.watch.decisions import DecisionKind, Dossier, KeptDecision, Standing
+from genesisd.watch.decisions import DecisionKind, KeptDecision, Standing
 from genesisd.watch.kinds import SweepKind
 from genesisd.watch.refs import Ref
 from genesisd.watch.revisit import PredicateError, refuse
 from genesisd.watch.rows import row_id
 from genesisd.wiring import watch_views
-from genesisd.wiring.watch_dossiers import DossierMaker, missing
+from genesisd.wiring.watch_compare import Comparing
+from genesisd.wiring.watch_dossiers import missing
+from genesisd.wiring.watch_forgetting import Forgetting
 from genesisd.wiring.watch_reports import FORMS
 from genesisd.wiring.watch_views import Looked
 from genesisd.wiring.watch_why import why
@@ -60,6 +63,8 @@ class WatchDesk:
         self._store = store
         self._sink = sink
         self._clock = clock
+        self._comparing = Comparing(watching, store)
+        self._forgetting = Forgetting(store, watching.grounds.diffs, clock)
 
     # --- asked often ------------------------------------------------------------------------------------------
 
@@ -171,41 +176,18 @@ class WatchDesk:
 
     async def dossiers(self, ref: Ref, patch: str | None, pin: str | None, *, anew: bool) -> Sequence[DossierView]:
         """Ours beside upstream's for each patch that ``ref`` concerns, on each pin; see the port."""
-        looked = await self._known(ref)
-        wanted = [(name, where) for name in self._patches(looked, ref, patch) for where in self._pins(looked, ref, pin)]
-        if not wanted:
-            raise NotFoundError(f"nothing to compare with {ref}: it concerns no patch of ours on a pin", ref=str(ref))
-        of = {one.pin: one.of for one in looked.facts.get(ref, ())}
-        kept = [one for one in await self._store.watch_decisions.dossiers() if one.ref == ref]
-        made = {(one.patch, one.pin): one for one in kept if of.get(one.pin) == one.of}
-        found: list[Dossier] = []
-        for name, where in wanted:
-            old = None if anew else made.get((name, where))
-            found.append(old if old is not None else await self._make(name, ref, where, looked))
-        return tuple(watch_views.dossier(one, whole=True) for one in found)
+        return await self._comparing.dossiers(await self._known(ref), ref, patch, pin, anew=anew)
 
-    async def _make(self, patch: str, ref: Ref, pin: str, looked: Looked) -> Dossier:
-        grounds = self._watching.grounds
-        maker = DossierMaker(grounds.github(), grounds.appraiser(), self._store.watch_decisions)
-        return await maker.make(patch, ref, pin, looked.known, await grounds.pins())
-
-    def _patches(self, looked: Looked, ref: Ref, patch: str | None) -> list[str]:
-        if patch is not None:
-            found = self._watching.patches.find(patch)
-            if found is None or not looked.patches[found].implemented:
-                raise NotFoundError(f"no patch {patch!r} is implemented", hint="genesisctl patches list")
-            return [found]
-        named = [name for row in looked.rows() if row.upstream == ref for name in row.patches]
-        named += [one.id for one in looked.patches.values() if ref in one.upstream]
-        named += [one.patch for facts in looked.facts.get(ref, ()) for one in facts.collisions or ()]
-        ids = dict.fromkeys(found for name in named if (found := self._watching.patches.find(name)) is not None)
-        return [name for name in ids if looked.patches[name].implemented]
-
-    def _pins(self, looked: Looked, ref: Ref, pin: str | None) -> list[str]:
-        pins = [one.pin for one in looked.facts.get(ref, ())]
-        if pin is not None and pin not in pins:
-            raise NotFoundError(f"{ref} was not looked for in pin {pin}; known: {', '.join(pins) or 'none'}")
-        return pins if pin is None else [pin]
+    async def forget(self, ref: Ref, peer: Peer) -> ForgottenView:
+        """Drop what is believed of ``ref``; see the port."""
+        await self._known(ref)
+        if self._watching.progress.going is not None:
+            hint = "once it is over: genesisctl watch sweep --wait"
+            raise ConflictError("a sweep goes on, which would keep again what it has in hand", hint=hint)
+        self._sink.emit("order", verb="watch-forget", ref=str(ref), peer=str(peer))
+        forgotten = await self._forgetting.forget(ref)
+        await self._watching.refresh()
+        return forgotten
 
     # --- sweeps -----------------------------------------------------------------------------------------------
 

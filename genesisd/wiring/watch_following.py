@@ -19,7 +19,7 @@ from genesisd.wiring.watch_dossiers import DossierMaker
 from genesisd.wiring.watch_ground import Grounded
 from genesisd.wiring.watch_reports import Reports
 from genesisd.wiring.watch_telling import ASKED
-from genesisd.wiring.watch_trials import RecordedTrials
+from genesisd.wiring.watch_trials import RecordedTrials, key_of
 
 logger = log.get_logger(__name__)
 
@@ -45,10 +45,16 @@ class Following:
         return await maker.ensure(result.kept, result.known, result.pins)
 
     async def _want(self, result: SweepResult) -> tuple[str, ...]:
-        """Of all that are open: an intent that an earlier sweep could not keep is kept now, and none is kept twice."""
-        for kept in result.kept:
-            if kept.decision.kind is DecisionKind.TRIAL and kept.standing is Standing.OPEN:
+        """Of all that are open: an intent that an earlier sweep could not keep is kept now, and none is kept twice.
+
+        One whose decision has passed, or was declined, is dropped.
+        """
+        trials = [one for one in result.kept if one.decision.kind is DecisionKind.TRIAL]
+        for kept in trials:
+            if kept.standing is Standing.OPEN:
                 await self._trials.want(kept.decision.ref, kept.decision.patches, why=kept.decision.reason)
+        alive = [one.decision for one in trials if one.standing not in {Standing.PASSED, Standing.DECLINED}]
+        await self._trials.keep({key_of(one.ref, one.patches) for one in alive})
         return ()
 
     async def _note_asked(self, result: SweepResult) -> tuple[str, ...]:

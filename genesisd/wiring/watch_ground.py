@@ -99,17 +99,20 @@ class GroundMaker:
             who := (config.watch.api, config.watch.token)
         ) != self._who:  # what refused us was another, or knew us as one
             self._who, self._gate = who, Gate(self._clock)
-        folder = config.paths.cache_dir / "watch" / "diffs"
         return GitHub(
             self._session,
             config.watch,
             self._clock,
             self._store.watch_facts,
-            folder,
+            self.diffs(),
             gate=self._gate,
             tell=self._tell,
             anew=anew,
         )
+
+    def diffs(self) -> Path:
+        """The folder of pull requests' diffs."""
+        return self._config().paths.cache_dir / "watch" / "diffs"
 
     def appraiser(self) -> ChildAppraiser:
         """With the markers that are configured."""

@@ -47,6 +47,7 @@ def api() -> FakeApi:
         ("POST", "/decisions/3/decline", {"why": "not here"}, messages.DecisionAnswer),
         ("POST", "/decisions/3/snooze", {"until": 1.9e9}, messages.DecisionAnswer),
         ("POST", "/dossiers", {"ref": "vllm#42006"}, messages.DossiersAnswer),
+        ("POST", "/forget", {"ref": "vllm#42006"}, messages.ForgottenAnswer),
         ("POST", "/sweep", None, messages.SweepAnswer),
         ("POST", "/sweep", {"kind": "hourly"}, messages.SweepAnswer),
     ],
@@ -84,6 +85,9 @@ async def test_answers_as_declared(http, method, address, body, model) -> None:
         ("POST", "/dossiers", {"ref": "vllm"}, 400, "usage"),
         ("POST", "/dossiers", {"ref": "vllm#1"}, 404, "not_found"),
         ("POST", "/dossiers", {"ref": "vllm#42006", "timeout": 0}, 400, "usage"),
+        ("POST", "/forget", None, 400, "usage"),
+        ("POST", "/forget", {"ref": "vllm"}, 400, "usage"),
+        ("POST", "/forget", {"ref": "vllm#1"}, 404, "not_found"),
         ("POST", "/sweep", {"kind": "yearly"}, 400, "usage"),
         ("GET", "/progress?sweep=some", None, 400, "usage"),
     ],
@@ -221,6 +225,7 @@ async def test_the_client_speaks_all_of_it(server, api, path) -> None:
                 client.decline(4, "no", ["model: x"])["revisit_when"],
                 client.snooze(2, 1.9e9, "")["until"],
                 client.dossiers("vllm#42006", "PN384", None, anew=False, timeout=20)[0]["edits"][1]["covered"],
+                client.forget("vllm#42006")["pins"],
                 client.sweep("weekly")["kind"],
                 [one["outcome"] for one in client.sweep_progress(13)],
                 client.watch()["stale"],
@@ -229,4 +234,4 @@ async def test_the_client_speaks_all_of_it(server, api, path) -> None:
         told = await asyncio.to_thread(ask)
     why = "vllm#42006 is merged, and cpu-0.32.0 has what it brings."
     rows = ["vllm#42006", "vllm#39598", "vllm#45199"]
-    assert told == [1, rows, "over", why, "html", 12, [3, 4], "accepted", ["model: x"], 1.9e9, False, "weekly", ["", "done"], 1]  # fmt: skip
+    assert told == [1, rows, "over", why, "html", 12, [3, 4], "accepted", ["model: x"], 1.9e9, False, 2, "weekly", ["", "done"], 1]  # fmt: skip

@@ -56,6 +56,7 @@ def ctl(served, capsys):
         ("watch accept 4", messages.DecisionAnswer),
         ("watch decline 4 --why no", messages.DecisionAnswer),
         ("watch snooze 4 --for 2w", messages.DecisionAnswer),
+        ("watch forget 42006", messages.ForgottenAnswer),
         ("watch sweep --now", messages.SweepAnswer),
         ("watch sweep --now --no-wait", messages.SweepAnswer),
         ("watch sweep --wait", messages.SweepAnswer),

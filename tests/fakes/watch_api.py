@@ -13,6 +13,7 @@ from genesisd.control.watch_views import (
     DecisionView,
     DossierView,
     EditDossierView,
+    ForgottenView,
     PinFactsView,
     PullView,
     ReportView,
@@ -181,6 +182,11 @@ class FakeWatch:
         if str(ref) != DOSSIER.ref or patch not in (None, DOSSIER.patch):
             raise NotFoundError(f"{ref} concerns no patch of ours", ref=str(ref))
         return (DOSSIER,)
+
+    async def forget(self, ref: Ref, peer: Peer) -> ForgottenView:
+        await self.show(ref)
+        self.orders.append(("forget", str(ref)))
+        return ForgottenView(ref=str(ref), answer=True, pins=2, dossiers=1, diffs=0)
 
     async def sweep(self, kind: str, peer: Peer) -> SweepView:
         if self.watchlist is None:

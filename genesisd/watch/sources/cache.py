@@ -49,8 +49,14 @@ class DiffCache:
         self._drop_unused()
         return Diff(ref, head, path, complete=complete)
 
+    def forget(self, ref: Ref) -> int:
+        """Drop every state of it; how many there were."""
+        there = list(self._folder.glob(f"{_stem(ref)}-*.diff"))
+        self._drop(there)
+        return len(there)
+
     @staticmethod
-    def _drop(paths: Iterable[Path], keep: Path) -> None:
+    def _drop(paths: Iterable[Path], keep: Path | None = None) -> None:
         for path in paths:
             if path != keep:
                 path.unlink(missing_ok=True)

@@ -29,7 +29,7 @@ class Singly:
 
     async def ask(self, refs: Sequence[Ref], kept: Mapping[Ref, Pull]) -> dict[Ref, Answer]:
         """One answer for each of ``refs``; ``kept`` has what upstream told before."""
-        tags = await self._facts.recall(etags.NOTE, [path(ref, kind) for ref in refs for kind in _READERS])
+        tags = await self._facts.recall(etags.NOTE, [one for ref in refs for one in paths(ref)])
         found: dict[Ref, Answer] = {}
         learnt: dict[str, Any] = {}
         for ref in refs:
@@ -69,3 +69,8 @@ class Singly:
 def path(ref: Ref, kind: str = "pulls") -> str:
     """Where a ref is in the API."""
     return f"/repos/{ref.repo}/{kind}/{ref.number}"
+
+
+def paths(ref: Ref) -> list[str]:
+    """Where it may be: nobody knows beforehand whether it is an issue."""
+    return [path(ref, kind) for kind in _READERS]

@@ -83,15 +83,21 @@ async def test_a_failure_takes_no_answer_away(store):
 
 
 async def test_notes_go_by_kind_and_key(store):
-    """Notes of one kind are not seen under another, None removes one, and old ones can be dropped."""
+    """Notes of one kind are not seen under another, and None removes one."""
     facts = store.watch_facts
     await facts.note("etag", {"/a": {"etag": "x"}, "/b": 1})
     await facts.note("mark", {"/a": "other"})
     await facts.note("etag", {"/b": None})
     assert await facts.recall("etag") == {"/a": {"etag": "x"}}
     assert await facts.recall("mark", ["/a", "/none"]) == {"/a": "other"}
-    assert await facts.forget_notes("etag", 4e9) == 1
-    assert await facts.recall("etag") == {}
+
+
+async def test_what_is_forgotten_was_never_answered(store):
+    """Neither the answer nor the failure beside it; of the others nothing is lost."""
+    facts = store.watch_facts
+    await facts.learn([OPEN, Unanswered(ONE, WhyUnknown.OUTAGE, 20.0), Unanswered(TWO, WhyUnknown.OUTAGE, 20.0)])
+    assert [await facts.forget(ONE), await facts.forget(ONE)] == [True, False]
+    assert list(await facts.known()) == [TWO]
 
 
 MADE = Decision(kind=DecisionKind.REVIEW, row="watch:vllm#1", ref=ONE, reason="look", key="review:1", evidence=("a",))
