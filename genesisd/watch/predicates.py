@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from genesisd.versions import parse_range, parse_version
+from genesisd.versions import VersionRange, parse_range, parse_version
 
 Found: TypeAlias = bool | None
 Test: TypeAlias = Callable[[Mapping[str, object]], Found]
@@ -49,6 +49,86 @@ class Spoken:
     colon: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A number of the worker's, held against another."""
+
+    key: str
+    op: str
+    wanted: float
+
+    def __call__(self, worker: Mapping[str, object]) -> Found:
+        """Of one worker."""
+        value = worker.get(self.key)
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            return None
+        return _OPERATORS[self.op](value, self.wanted)
+
+    def near(self) -> Iterator[float]:
+        """Numbers of which one is true of it, if any is."""
+        steps = (-1.0, -0.5, 0.0, 0.5, 1.0) if self.key == "gpu_memory" else (-1.0, 0.0, 1.0)
+        yield from (one for step in steps if (one := self.wanted + step) >= 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """The version of the worker's pin, held against a range."""
+
+    wanted: VersionRange
+    key: str = "pin"
+
+    def __call__(self, worker: Mapping[str, object]) -> Found:
+        """Of one worker."""
+        try:
+            return self.wanted.contains(parse_version(str(worker[self.key])))
+        except (KeyError, ValueError):
+            return None
+
+    def near(self) -> Iterator[str]:
+        """Versions of which one is in it, if any is."""
+        for bound in (parse_version(one.bound.removesuffix(".*")) for one in self.wanted.clauses):
+            least = bound.base_version
+            yield from (str(bound), least, f"{least}.post1", f"{least}.dev0")
+            if bound.pre is not None:
+                letter, number = bound.pre
+                near = (f"{least}{letter}{n}" for n in (number, number + 1))
+                yield from (f"{one}{more}" for one in near for more in ("", ".dev0", ".post1"))
+            if bound.dev is not None:
+                before = bound.public.rpartition(".dev")[0]
+                yield from (f"{before}.dev{n}" for n in (max(0, bound.dev - 1), bound.dev + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A word of the worker's. What it is known not to have is None, and written none."""
+
+    key: str
+    text: str
+
+    def __call__(self, worker: Mapping[str, object]) -> Found:
+        """Of one worker."""
+        return str(worker[self.key]).casefold() == self.text.casefold() if self.key in worker else None
+
+    def near(self) -> Iterator[str]:
+        """The word, and another one."""
+        yield from (self.text, f"{self.text}?")
+
+
+@dataclass(frozen=True, slots=True)
+class Patched:
+    """Whether a patch is in the worker's build, in any case of letters."""
+
+    id: str
+    active: bool
+
+    def __call__(self, worker: Mapping[str, object]) -> Found:
+        """Of one worker."""
+        ids = worker.get("patches")
+        if not isinstance(ids, Collection) or isinstance(ids, str):
+            return None
+        return (self.id.casefold() in {str(one).casefold() for one in ids}) is self.active
+
+
 def _number(key: str, text: str, *, dotted: bool = False, unit: bool = False) -> Test | None:
     found = _COMPARED.fullmatch(text)
     if found is None or (found["unit"] is not None and not unit) or ("." in found["number"] and not (dotted or unit)):
@@ -57,21 +137,18 @@ def _number(key: str, text: str, *, dotted: bool = False, unit: bool = False) ->
     wanted = float(found["number"].replace(".", "") if dotted else found["number"])
     if dotted and wanted < 10:
         return None
-    compare = _OPERATORS[found["op"]]
-
-    def test(worker: Mapping[str, object]) -> Found:
-        value = worker.get(key)
-        return compare(value, wanted) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-    return test
+    return Compared(key, found["op"], wanted)
 
 
 def _model(text: str) -> Test | None:
     if not _WORD.fullmatch(text):
         return None
     # Whole words: gemma-4 is not in gemma-40b. A star stands for anything.
-    inner = ".*".join(re.escape(part) for part in text.split("*"))
-    pattern = re.compile(rf"(?<![A-Za-z0-9]){inner}(?![A-Za-z0-9])", re.IGNORECASE)
+    first, *parts = [re.escape(part) for part in re.sub(r"\*+", "*", text).split("*")]
+    ends = "(?![A-Za-z0-9])"
+    # The nearest place of each part will do, and none is left again: a name in which it fails is not searched for ever.
+    inner = first + "".join(f"(?>.*?{part}{ends if at == len(parts) else ''})" for at, part in enumerate(parts, 1))
+    pattern = re.compile(rf"(?<![A-Za-z0-9]){inner}{ends if not parts else ''}", re.IGNORECASE)
 
     def test(worker: Mapping[str, object]) -> Found:
         named = worker.get("model")
@@ -127,46 +204,20 @@ def _as_number(value: object) -> float | None:
 
 def _patch(text: str) -> Test | None:
     found = _PATCH.fullmatch(text)
-    if found is None:
-        return None
-
-    def test(worker: Mapping[str, object]) -> Found:
-        ids = worker.get("patches")
-        if not isinstance(ids, Container) or isinstance(ids, str):
-            return None
-        return (found["id"] in ids) is (found["how"] == "active")
-
-    return test
+    return None if found is None else Patched(found["id"], found["how"] == "active")
 
 
 def _pin(text: str) -> Test | None:
     if not text:
         return None
     try:
-        wanted = parse_range(text)
+        return Pinned(parse_range(text))
     except ValueError:
         return None
 
-    def test(worker: Mapping[str, object]) -> Found:
-        try:
-            return wanted.contains(parse_version(str(worker["pin"])))
-        except (KeyError, ValueError):
-            return None
-
-    return test
-
 
 def _fact(key: str, text: str) -> Test | None:
-    if not _WORD.fullmatch(text):
-        return None
-
-    def test(worker: Mapping[str, object]) -> Found:
-        if key not in worker:
-            return None
-        # What a worker is known not to have is None, and written none.
-        return str(worker[key]).casefold() == text.casefold()
-
-    return test
+    return Said(key, text) if _WORD.fullmatch(text) else None
 
 
 def _switch(key: str, text: str) -> Test | None:
@@ -213,3 +264,5 @@ SUBJECTS: Mapping[str, Spoken] = {
     },
 }
 """Every word, by its name."""
+SPOKEN_OF = {"sm": "gpu.sm", "n_gpus": "gpu.count", "gpu_memory": "gpu.memory"}
+"""What predicates call a fact that has another name among a worker's."""

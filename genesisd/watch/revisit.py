@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from genesisd.watch.predicates import SUBJECTS, Found, Test
+from genesisd.watch.predicates import SPOKEN_OF, SUBJECTS, Compared, Found, Patched, Pinned, Said, Test
 
 Worker = Mapping[str, object]
 """One worker: ``model``, ``flags`` (by name, after a dot the keys of JSON), ``flags_known``, ``patches`` (ids that are
@@ -67,7 +67,22 @@ def parse(text: str) -> Predicate:
         end = len(text) if gap is None else gap.start()
         terms.append(_term(text, start, end))
         start = end if gap is None else gap.end()
+    if key := _never(terms):
+        raise PredicateError(text, 1, f"what can come true: no worker's {key} is all of that")
     return Predicate(text, tuple(terms))
+
+
+def _never(terms: Sequence[Term]) -> str | None:
+    """What the terms speak of that no worker can have, or None: each of them must hold of one."""
+    by_key: dict[str, list[Term]] = {}
+    for term in terms:
+        if isinstance(term.test, (Compared, Pinned, Said)):
+            by_key.setdefault(term.test.key, []).append(term)
+    for key, some in by_key.items():
+        values = [one for term in some if isinstance(term.test, (Compared, Pinned, Said)) for one in term.test.near()]
+        if not any(all(term.holds({key: value}) for term in some) for value in values):
+            return SPOKEN_OF.get(key, key)
+    return None
 
 
 def holds(text: str, worker: Worker) -> Found:
@@ -85,12 +100,28 @@ def holds_of_any(text: str, workers: Iterable[Worker]) -> Found:
 
 
 def come_true(predicates: Iterable[str], workers: Sequence[Worker]) -> tuple[str, ...]:
-    """Those that hold now."""
-    return tuple(text for text in predicates if holds_of_any(text, workers) is True)
+    """Those that hold now; what an earlier version took for a predicate, and is none, never does."""
+    return tuple(text for text in predicates if _is_one(text) and holds_of_any(text, workers) is True)
 
 
-def refuse(predicates: Sequence[str], workers: Sequence[Worker]) -> None:
-    """Raise ValueError for a predicate that is none, or that is true already: it could never turn true."""
+def _is_one(text: str) -> bool:
+    try:
+        parse(text)
+    except PredicateError:
+        return False
+    return True
+
+
+def refuse(predicates: Sequence[str], workers: Sequence[Worker], find: Callable[[str], str | None] = str) -> None:
+    """Raise PredicateError for what is none, ValueError for what could never turn true.
+
+    That is what is true already, and what speaks of a patch that nobody knows; ``find`` gives the id that a name means.
+    """
+    for text in predicates:
+        for name in (term.test.id for term in parse(text).terms if isinstance(term.test, Patched)):
+            if (found := find(name)) is None or found.casefold() != name.casefold():
+                mend = f"write {found}" if found else "genesisctl patches list shows them"
+                raise ValueError(f"{text!r} can never come true: builds have no patch of the name {name} ({mend})")
     already = come_true(predicates, workers)
     if already:
         raise ValueError(

@@ -166,7 +166,7 @@ class WatchDesk:
         if not predicates:
             return
         try:
-            refuse(predicates, list((await self._workers.facts()).values()))
+            refuse(predicates, list((await self._workers.facts()).values()), self._watching.patches.find)
         except PredicateError as error:
             raise ConfigError(f"--revisit-when: {error}", hint="docs/triage.md has the language") from None
         except ValueError as error:

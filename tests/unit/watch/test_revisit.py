@@ -47,6 +47,13 @@ PAGE = Path(__file__).parents[3] / "docs" / "triage.md"
         ("model: emma-4", False),
         ("model: gemma-4-26", False),
         ("model: gemma.4", False),
+        ("model: *", True),
+        ("model: g*4*b-a4b", True),
+        ("model: **26B**", True),
+        ("model: goo*4-2", False),
+        ("model: gemma*4-26B-A4B*x", False),
+        ("patch: p67 active", True),
+        ("patch: pn-1 inactive", False),
         ("not model: gemma-4", False),
         ("gpu.sm >= 89", False),
         ("gpu.sm >= 86", True),
@@ -240,3 +247,71 @@ def test_each_form_shows_an_example():
         assert examples, word
         for example in examples:
             assert parse(example).text.startswith(word)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("gpu.sm >= 90 and gpu.sm < 80", "gpu.sm"),
+        ("gpu.count > 1 and model: x and gpu.count < 2 and gpu.count != 1", "gpu.count"),
+        ("gpu.count < 0", "gpu.count"),
+        ("not gpu.memory >= 40 GiB and gpu.memory > 40 GiB", "gpu.memory"),
+        ("pin: >=0.24.0,<0.23.0", "pin"),
+        ("pin: >0.24.0 and pin: <=0.24.0", "pin"),
+        ("quantization: fp8 and quantization: awq", "quantization"),
+        ("is_hybrid: true and not is_hybrid: true", "is_hybrid"),
+    ],
+)
+def test_what_can_never_be_true_is_no_predicate(text, key):
+    """It would keep a decision closed for ever, and a gate open."""
+    with pytest.raises(PredicateError, match=f"no worker's {re.escape(key)} is all of that"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gpu.sm >= 80 and gpu.sm < 81",
+        "gpu.count > 1 and gpu.count < 3",
+        "gpu.memory > 23 GiB and gpu.memory < 24 GiB",
+        "not gpu.count > 0",
+        "pin: >0.24.0,<0.24.1",
+        "pin: >=0.24.0 and pin: !=0.24.0",
+        "pin: ==0.23.*",
+        "pin: <0.1",
+        "pin: >0.24.1rc1.dev714,<0.24.1rc1",
+        "pin: >0.24.1rc1,<0.24.1rc2",
+        "pin: >0.24.1.dev3+g2dfaae752,<0.24.1.dev5",
+        "pin: ~=0.24.1",
+        "pin: ===0.24.0",
+        "quantization: fp8 and not quantization: awq",
+        "not quantization: fp8 and not quantization: awq",
+        "is_hybrid: true and is_turboquant: true",
+    ],
+)
+def test_what_can_be_true_is_one(text):
+    """Near miss: narrow, and yet some worker may be such."""
+    assert parse(text).text == text
+
+
+def test_a_name_with_many_stars_is_not_searched_for_ever():
+    """Predicates are tried in the daemon's own thread."""
+    worker = {"model": "a" * 120}
+    assert holds("model: " + "*a" * 60 + "*b", worker) is False
+    assert holds("model: " + "*a" * 60, worker) is True
+
+
+def test_what_was_kept_and_is_no_predicate_never_comes_true():
+    """An earlier version took it; it must not end every sweep."""
+    assert come_true(["gpu.count < 0", "nonsense", "gpu.count >= 2"], [WORKER]) == ("gpu.count >= 2",)
+    with pytest.raises(PredicateError):
+        refuse(["gpu.count < 0"], [WORKER])
+
+
+def test_a_patch_that_nobody_knows_is_refused():
+    """A slip in its name would keep the decision closed for ever; an alias is no name that builds use."""
+    known = {"p68": "P68", "fast": "P68"}
+    refuse(["patch: p68 active and gpu.count > 7"], [WORKER], lambda name: known.get(name.casefold()))
+    for name, mend in (("P86", "patches list"), ("fast", "write P68")):
+        with pytest.raises(ValueError, match=mend):
+            refuse([f"gpu.count > 7 and patch: {name} active"], [WORKER], lambda name: known.get(name.casefold()))
