@@ -8,45 +8,44 @@ from collections.abc import Iterable, Mapping
 from genesisd.watch.scoring import Interests
 
 _FAMILY = re.compile(r"[a-z]+[ _.-]?\d+(?:\.\d+)?|[a-z]+", re.IGNORECASE)
-_VALUED = {
-    "--quantization": (),
-    "--attention-backend": (),
-    "--tool-call-parser": ("tool parser", "tool call"),
-    "--reasoning-parser": ("reasoning",),
+_VALUED: dict[str, tuple[str, ...]] = {
+    "quantization": (),
+    "tool_call_parser": ("tool parser", "tool call"),
+    "reasoning_parser": ("reasoning",),
+    "spec_method": ("speculative", "spec decode"),
 }
-"""Flags whose value is a word of upstream's, and the words that go with having one at all."""
-_SWITCHES = {
-    "--enable-prefix-caching": {"prefix caching", "prefix cache"},
-    "--enable-lora": {"lora"},
-    "--enable-expert-parallel": {"expert parallel", "ep"},
-    "--enable-chunked-prefill": {"chunked prefill"},
-    "--enable-auto-tool-choice": {"tool call", "tool choice"},
-    "--async-scheduling": {"async scheduling"},
-    "--enable-sleep-mode": {"sleep", "wake up"},
+"""Facts whose value is a word of upstream's, and the words that go with having one at all."""
+_SWITCHES: dict[str, tuple[str, ...]] = {
+    "--enable-prefix-caching": ("prefix caching", "prefix cache"),
+    "--enable-lora": ("lora",),
+    "--enable-expert-parallel": ("expert parallel", "ep"),
+    "--enable-chunked-prefill": ("chunked prefill",),
+    "--enable-auto-tool-choice": ("tool call", "tool choice"),
+    "--async-scheduling": ("async scheduling",),
+    "--enable-sleep-mode": ("sleep", "wake up"),
 }
-_METHODS = re.compile(r'"method"\s*:\s*"([A-Za-z0-9_-]+)"')
 _FORMATS = ("awq", "gptq", "fp8", "int4", "int8", "nvfp4", "mxfp4", "gguf", "w4a16", "w8a8", "autoround")
 
 
 def interests(
     workers: Iterable[Mapping[str, object]], *, models: Iterable[str] = (), labels: Iterable[str] = ()
 ) -> Interests:
-    """From each worker's ``model``, ``args`` and ``gpus``, beside what the operator names.
+    """From the facts of each worker that predicates are asked about too, beside what the operator names.
 
     Args:
-        workers: one mapping each, with ``model`` (a path or name), ``args`` (strings, ``--flag=value`` or apart).
+        workers: one mapping each, with ``model`` (its names), ``flags`` (as ``docs/triage.md`` writes them), ``n_gpus``
+            and what is known of formats and parsers; what is not known is left out.
         models: families named in the configuration of the watch.
         labels: upstream's labels named there.
     """
     families, features = set(models), set()
     hardware = {"cuda", "nvidia"}
     for worker in workers:
-        name = str(worker.get("model") or "").rstrip("/").rpartition("/")[2]
-        families |= _family(name)
-        features |= {one for one in _FORMATS if re.search(rf"\b{one}\b", name, re.IGNORECASE)}
-        given = worker.get("args")
-        features |= _features([str(one) for one in given] if isinstance(given, list | tuple) else [])
-        if str(worker.get("pin") or "").startswith("cpu"):
+        for name in _names(worker):
+            families |= _family(name)
+            features |= {one for one in _FORMATS if re.search(rf"\b{one}\b", name, re.IGNORECASE)}
+        features |= _features(worker)
+        if "flags" in worker and worker.get("n_gpus") == 0:  # an engine, and no card: it computes on the processor
             hardware.add("cpu")
     return Interests(
         models=frozenset(one.lower() for one in families if one),
@@ -54,6 +53,13 @@ def interests(
         labels=frozenset(labels),
         hardware=frozenset(hardware),
     )
+
+
+def _names(worker: Mapping[str, object]) -> list[str]:
+    """Without the folders before them."""
+    names = worker.get("model")
+    given = [str(one) for one in names] if isinstance(names, tuple | list) else []
+    return [one.rstrip("/").rpartition("/")[2] for one in given]
 
 
 def _family(name: str) -> set[str]:
@@ -65,19 +71,18 @@ def _family(name: str) -> set[str]:
     return {whole, whole.partition(".")[0]}
 
 
-def _features(args: list[str]) -> set[str]:
+def _features(worker: Mapping[str, object]) -> set[str]:
     found: set[str] = set()
-    for at, arg in enumerate(args):
-        flag, equals, value = arg.partition("=")
-        value = value if equals else (args[at + 1] if at + 1 < len(args) else "")
-        found |= _SWITCHES.get(flag, set())
-        if value.startswith("--"):
-            continue
-        if value and flag in _VALUED:
-            found |= {value, *_VALUED[flag]}
-        if value and flag == "--kv-cache-dtype":
-            found |= {value.partition("_")[0], "kv cache"} - {"auto"}
-        if flag in {"--speculative-config", "--speculative_config"}:
-            methods = set(_METHODS.findall(value))
-            found |= {"speculative", "spec decode", *methods} if methods else {"speculative", "spec decode"}
+    for fact, also in _VALUED.items():
+        if value := worker.get(fact):
+            found |= {str(value), *also}
+    if (kept := worker.get("kv_cache_dtype")) and kept != "auto":
+        found |= {str(kept).partition("_")[0], "kv cache"}
+    flags = worker.get("flags")
+    given: Mapping[str, object] = flags if isinstance(flags, Mapping) else {}
+    if backend := given.get("--attention-backend"):
+        found.add(str(backend))
+    for flag, words in _SWITCHES.items():
+        if given.get(flag) not in {None, False}:
+            found.update(words)
     return found

@@ -136,7 +136,6 @@ class GroundMaker:
     def _ground(self, github: GitHub, known: Markers, facts: Mapping[str, Worker]) -> Ground:
         config = self._config()
         spec = config.watch
-        plain = [one.model_dump(mode="json") for one in config.workers.values()]
 
         def triage(facing: Facing) -> tuple[Decision, ...]:
             return _triage(facing, known, facts, self._patches, spec.max_age)
@@ -153,7 +152,7 @@ class GroundMaker:
             facts=self._store.watch_facts,
             decisions=self._store.watch_decisions,
             pins=self.pins,
-            interests=lambda: interests(plain, models=spec.new_pulls.models, labels=spec.new_pulls.labels),
+            interests=lambda: interests(facts.values(), models=spec.new_pulls.models, labels=spec.new_pulls.labels),
             more=known.refs,
             triage=triage,
             write=written,

@@ -28,8 +28,6 @@ from genesisd.watch.spec import WatchSpec
 
 WAITING = "waiting"
 """Kind of the note that holds whose turn did not come before the budget was spent, in order."""
-RENAMED = "renamed"
-"""Kind of the notes of moves that were told."""
 
 
 class GitHub:
@@ -39,10 +37,10 @@ class GitHub:
         session: whose connections are used; it needs no headers of its own.
         spec: address, budgets, and where the token is.
         clock: for times and waits.
-        facts: what upstream told before, and notes (kinds etag, batch, renamed, waiting).
+        facts: what upstream told before, and notes (kinds etag, batch, waiting).
         cache: folder for diffs.
         gate: shared by all sweeps of a daemon; None: one of its own.
-        tell: gets a sentence for the log now and then (a move, a token that cannot be read); never the token.
+        tell: gets a sentence for the log now and then (a token that cannot be read); never the token.
         environ: of the daemon, for systemd's credentials.
         sleep: for waits; tests pass another one.
         deadline: seconds for one request.
@@ -92,7 +90,6 @@ class GitHub:
         found = await (self._rows.ask(asked) if self._has_token() else self._singly.ask(asked, kept))
         answers = {ref: believe(known.get(ref), found.get(ref) or self._impossible(ref)) for ref in wanted}
         await self._queue(left, asked, answers)
-        await self._tell_of_moves(answers)
         self._tell_of_token()
         return answers
 
@@ -142,24 +139,6 @@ class GitHub:
     def _impossible(self, ref: Ref) -> Unanswered:
         return Unanswered(ref, WhyUnknown.NOT_FOUND, self._clock.wall(), "no repository can have that name")
 
-    async def _tell_of_moves(self, answers: Mapping[Ref, Answer]) -> None:
-        """Once a move, also over restarts."""
-        moves = {_moved(answer): answer for answer in answers.values() if isinstance(answer, Pull) and answer.now_at}
-        if not moves:
-            return
-        told = await self._facts.recall(RENAMED, [of for of, _ in moves])
-        for (of, to), answer in moves.items():
-            if told.get(of) != to:
-                self._tell(f"{answer.ref} is now {answer.now_at}: name it so in the watchlist")
-        await self._facts.note(RENAMED, dict(moves.keys()))
-
 
 def _not_asked(answer: Answer) -> bool:
     return isinstance(answer, Unanswered) and answer.why in {WhyUnknown.NOT_ASKED, WhyUnknown.LIMITED}
-
-
-def _moved(answer: Pull) -> tuple[str, str]:
-    """What moved and where to: a whole repository, or one issue out of it."""
-    there = answer.now_at or answer.ref
-    whole = there.number == answer.ref.number
-    return (answer.ref.repo, there.repo) if whole else (str(answer.ref), str(there))

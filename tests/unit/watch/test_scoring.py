@@ -82,26 +82,32 @@ def test_what_was_closed_is_not_told_and_the_number_is_bounded():
 
 
 def test_interests_come_from_what_is_configured():
-    """Models, formats, parsers and speculation, whichever way a flag is written."""
+    """Models, formats, parsers and speculation, by the facts that predicates are asked about."""
     found = interests(
         [
             {
-                "model": "/srv/models/Qwen3.5-27B-AWQ",
-                "args": ["--kv-cache-dtype", "turboquant_k8v4", "--enable-prefix-caching"],
+                "model": ("/srv/models/Qwen3.5-27B-AWQ", "Qwen3.5-27B-AWQ"),
+                "kv_cache_dtype": "turboquant_k8v4",
+                "flags": {"--enable-prefix-caching": True, "--enable-lora": False, "--attention-backend": "FLASHINFER"},
+                "n_gpus": 1,
             },
-            {
-                "model": "google/gemma-4-26B",
-                "args": ['--speculative-config={"method": "mtp", "k": 3}', "--tool-call-parser=hermes"],
-            },
-            {"pin": "cpu-0.32.0", "model": None},
+            {"model": ("google/gemma-4-26B",), "spec_method": "mtp", "tool_call_parser": "hermes", "flags": {}},
+            {"quantization": None, "kv_cache_dtype": "auto", "n_gpus": 0},
         ],
         models=["llama4"],
         labels=["bug"],
     )
-    assert {"qwen3.5", "qwen3", "gemma-4", "llama4"} <= found.models
-    assert {"awq", "turboquant", "prefix caching", "mtp", "hermes", "tool call"} <= found.features
-    assert "cpu" in found.hardware
+    assert {"qwen3.5", "qwen3", "gemma-4", "llama4"} == found.models
+    words = {"awq", "turboquant", "kv cache", "prefix caching", "prefix cache", "flashinfer"}
+    assert found.features == words | {"mtp", "speculative", "spec decode", "hermes", "tool call", "tool parser"}
+    assert found.hardware == {"cuda", "nvidia"}
     assert found.labels == {"bug"}
+
+
+def test_an_engine_without_a_card_computes_on_the_processor():
+    """Then upstream's CPU backend is its hardware; a program that is no engine says nothing."""
+    assert "cpu" in interests([{"flags": {}, "n_gpus": 0}]).hardware
+    assert "cpu" not in interests([{"n_gpus": 0}, {"flags": {}, "n_gpus": 1}, {"flags": {}}]).hardware
 
 
 BATCH = {

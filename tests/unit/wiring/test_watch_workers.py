@@ -4,6 +4,7 @@ import pytest
 
 from genesisd.patches.facts import gather
 from genesisd.supervisor.spec import WorkerSpec
+from genesisd.watch.interests import interests
 from genesisd.watch.revisit import holds
 from genesisd.wiring.watch_workers import WatchedWorkers, flags
 
@@ -83,3 +84,19 @@ def test_the_last_of_two_counts():
     assert flags(("--max-num-seqs=4", "--max-num-seqs", "8", "--hf-overrides", '{"a": {"b": 1}}')) == {
         "--max-num-seqs": "8", "--hf-overrides": True, "--hf-overrides.a.b": 1,
     }  # fmt: skip
+
+
+async def test_a_worker_tells_what_new_pull_requests_are_scored_by():
+    """The same facts, whichever way a flag is written."""
+    args = (
+        "--kv_cache_dtype",
+        "turboquant_k8v4",
+        '-sc={"method": "mtp"}',
+        "--no-enable-prefix-caching",
+        "--enable-lora",
+    )
+    facts = await told(spec(args=args))
+    found = interests([facts])
+    assert {"qwen3.5", "qwen3"} <= found.models
+    assert {"awq", "turboquant", "kv cache", "mtp", "lora"} <= found.features
+    assert "prefix caching" not in found.features
