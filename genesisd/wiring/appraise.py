@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from genesisd.errors import GenesisError, NotFoundError
@@ -36,6 +37,8 @@ from genesisd.wiring.standing_anchors import standing
 from genesisd.wiring.tree_texts import TreeTexts
 
 _PR_SET_PDEATHSIG = 1
+LONGEST = 20.0
+"""Seconds of the processor for one pull request on one pin: a thousand times what the largest took."""
 _NICENESS = 10
 """Workers are served by the same cores, and nobody waits for this."""
 
@@ -73,11 +76,35 @@ def _on_pin(job: Job, pin: Pin, every: Mapping[str, Patch], markers: Markers) ->
         if question.pull.is_issue:
             continue
         try:
-            yield Said(seen=_seen(question, pin, markers, tree, names, ours, anchors))
+            with _bounded():
+                seen = _seen(question, pin, markers, tree, names, ours, anchors)
+            yield Said(seen=seen)
         except Exception as error:  # noqa: BLE001 - one diff that we cannot cope with must not hide all the others
             yield _complain(f"{question.pull.ref} on pin {pin.id}: {_reason(error)}")
             unseen = ContentFact(evidence=f"it could not be looked for: {_reason(error)}")
             yield Said(seen=Seen(ref=question.pull.ref, pin=pin.id, content=unseen))
+
+
+class TooLong(Exception):  # noqa: N818 - caught where it is told
+    """One question took more of the processor than all of a night's should."""
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    """A marker whose expression never ends, or a diff made to be slow, costs itself and not all the others."""
+
+    def end(_signal: int, _frame: object) -> None:
+        raise TooLong(
+            f"it took more than {LONGEST:g} s of the processor: a marker's expression, or a diff that is too much"
+        )
+
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _seen(
@@ -188,7 +215,11 @@ def _complain(text: str) -> Said:
 
 
 def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, GenesisError | OSError | ValueError) else f"{type(error).__name__}: {error}"
+    return (
+        str(error)
+        if isinstance(error, GenesisError | OSError | ValueError | TooLong)
+        else f"{type(error).__name__}: {error}"
+    )
 
 
 if __name__ == "__main__":

@@ -145,6 +145,23 @@ def test_one_pull_request_that_we_cannot_cope_with_hides_no_other(tmp_path, pin,
     assert "vllm#2" in capfd.readouterr().err
 
 
+def test_an_expression_that_never_ends_costs_its_own_question_alone(tmp_path, pin, monkeypatch, capfd):
+    """Told with its pull request, so that the marker can be found; what comes behind it is looked at."""
+    monkeypatch.setattr(appraise, "LONGEST", 0.3)
+    file = Path(pin.tree) / EDIT.path
+    file.write_text(file.read_text() + f"\n# {'a' * 60}!\n")
+    markers = tmp_path / "slow.yaml"
+    slow = f"  - {{pr: vllm#8, title: slow, present: [{{file: {EDIT.path}, matches: '(a+)+[$]'}}]}}\n"
+    markers.write_text(MARKERS % EDIT.path + slow)
+    job = Job(parent=0, pins=(pin,), questions=(Question(pull(8)), Question(pull(9))), markers=str(markers))
+    said = list(appraise.answer(job))
+    seen = {one.seen.ref.number: one.seen.content.content for one in said if one.seen is not None}
+    assert (seen[8], seen[9] is Content.UNKNOWN) == (Content.UNKNOWN, False)
+    (trouble,) = [one.trouble for one in said if one.trouble is not None]
+    assert trouble.startswith("vllm#8 on pin p32: it took more than 0.3 s")
+    assert "vllm#8 on pin p32" in capfd.readouterr().err
+
+
 async def test_a_version_that_a_patch_is_not_for_is_no_drift(tmp_path, appraiser):
     """Somebody decided so; and nothing of it can collide there."""
     old = Pin(id="old", version="0.1.0", tree=str(plant(tmp_path / "old")))
