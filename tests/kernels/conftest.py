@@ -3,5 +3,14 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
+from pathlib import Path
 
 os.environ.setdefault("TRITON_INTERPRET", "1")  # read when a kernel is defined
+
+HERE = Path(__file__).parent
+WITH_TORCH = sorted(path.name for path in HERE.glob("test_*.py") if 'importorskip("torch"' in path.read_text())
+"""Files that need torch and triton. The daemon's own environment has neither, so `test_where_torch_is.py` runs them in
+the engine's; where both can be imported, they run by themselves."""
+
+collect_ignore = ["test_where_torch_is.py"] if find_spec("torch") and find_spec("triton") else list(WITH_TORCH)
