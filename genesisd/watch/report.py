@@ -40,9 +40,10 @@ def _summary(result: SweepResult) -> str:
     asked = [_is_answered(row, result) for row in rows]
     standing = Counter(kept.decision.urgency for kept in _open(result))
     urgent = ", ".join(f"{standing[one]} {one}" for one in URGENCIES if standing[one]) or "none"
+    new = [kept for kept in result.met.opened if kept.decision.kind not in QUIET]
     return (
         f"{len(rows)} rows were looked at in {result.seconds:.0f} s: upstream answered for {sum(asked)}, "
-        f"{len(result.changes)} status lines changed, {len(result.met.opened)} decisions are new. Open decisions: {urgent}."
+        f"{len(result.changes)} status lines changed, {len(new)} decisions are new. Open decisions: {urgent}."
     )
 
 

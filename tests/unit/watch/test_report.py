@@ -198,6 +198,24 @@ def test_titles_break_no_table_in_markdown():
     assert not any("<script" in line.replace("\\<", "") for line in lines)
 
 
+@pytest.mark.parametrize("form", [to_html, to_markdown])
+def test_titles_steer_no_terminal(form):
+    """A report is printed too: no escape of a title moves the cursor, and none turns the direction of reading."""
+    hostile = "a\x1b[2J\x1b]0;x\x07b\x9b31mc\u202edxe\u2066f\x00g\u0085h &amp; &#60;b&#62; \udcff"
+    text = form([Heading(hostile, 1), Paragraph(hostile), Items((hostile, Link(hostile, "https://x.example/")))])
+    assert [sign for sign in text if not (sign.isprintable() or sign == "\n")] == []
+    assert "\N{REPLACEMENT CHARACTER}[2J" in text.replace("\\", "")
+    assert text.encode()
+    assert "&amp;amp; &amp;#60;b" in text or "\\&amp; \\&\\#60;b" in text
+
+
+def test_notes_are_no_new_decisions():
+    """Each row has a line, and most lines ask for nothing."""
+    note = replace(KEPT, id=8, decision=replace(MADE, kind=DecisionKind.NOTE, key="n"))
+    page = report(replace(RESULT, met=Met(opened=(KEPT, note))))
+    assert "1 decisions are new" in page[1].text
+
+
 @pytest.mark.parametrize(
     "to", ["javascript:alert(1)", "http://github.com/a", "https://x.example/a b", "https://x.example/<b>"]
 )
