@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 
 from genesisd.control.watch_views import (
     UNKNOWN,
@@ -19,16 +20,18 @@ from genesisd.control.watch_views import (
     WatchRowView,
 )
 from genesisd.store.watch_ledger import SweepRecord
+from genesisd.watch.case import Case
 from genesisd.watch.decisions import QUIET, Dossier, KeptDecision, Standing, Urgency
+from genesisd.watch.making import rated
 from genesisd.watch.model import Collision, Known, PatchFact, PinFacts, Pull
 from genesisd.watch.refs import Ref
-from genesisd.watch.rows import Row, Watchlist, WatchRow, row_id
-from genesisd.watch.severity import rate
+from genesisd.watch.rows import Row, Severity, Watchlist, WatchRow, row_id
+from genesisd.watch.severity import Rated, written
 
 _URGENCIES = tuple(Urgency)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Looked:
     """All that is kept of the watch at one moment.
 
@@ -40,6 +43,7 @@ class Looked:
         kept: every decision.
         patches: by id.
         asked: since when each ref is asked about, wall time by its text.
+        find: the id that a name of a patch means, or None.
     """
 
     watchlist: Watchlist | None = None
@@ -49,6 +53,13 @@ class Looked:
     kept: tuple[KeptDecision, ...] = ()
     patches: Mapping[str, PatchFact] = field(default_factory=dict)
     asked: Mapping[str, float] = field(default_factory=dict)
+    find: Callable[[str], str | None] = str
+
+    @cached_property
+    def written(self) -> Mapping[Ref, Severity]:
+        """The severities that people gave, by pull request."""
+        watched = () if self.watchlist is None else self.watchlist.watch
+        return {row.upstream: told for row in watched if (told := written(row)) is not None}
 
     def waits_since(self, ref: Ref, now: float) -> float:
         """Since when an answer about ``ref`` is waited for: its newest one, else the first question, else now."""
@@ -88,7 +99,7 @@ def _row(row: Row, looked: Looked, now: float, max_age: float) -> WatchRowView:
     known = looked.known.get(row.upstream)
     pull = None if known is None else known.pull
     open_here = [one for one in looked.open() if one.decision.row == row_id(row)]
-    rated = rate(row, pull, _bound(row, looked))
+    rated = _rated(row, looked)
     watched = isinstance(row, WatchRow)
     return WatchRowView(
         row=row_id(row),
@@ -110,9 +121,19 @@ def _row(row: Row, looked: Looked, now: float, max_age: float) -> WatchRowView:
     )
 
 
-def _bound(row: Row, looked: Looked) -> tuple[PatchFact, ...]:
-    named = (looked.patches.get(name) for name in row.patches)
-    return tuple(patch for patch in named if patch is not None and patch.active)
+def _rated(row: Row, looked: Looked) -> Rated:
+    """As its decisions are: by what is written of the pull request in either section, and else by what the row binds."""
+    names = row.patches if isinstance(row, WatchRow) else (*row.patches, *row.planned_ids)
+    ids = dict.fromkeys(found for name in names if (found := looked.find(name)) is not None)
+    case = Case(
+        row=row,
+        known=looked.known.get(row.upstream, Known(row.upstream)),
+        patches=tuple(looked.patches[one] for one in ids if one in looked.patches),
+        severity=looked.written.get(row.upstream),
+        now=0.0,
+        max_age=0.0,
+    )
+    return rated(case)
 
 
 def _unknown(known: Known | None, now: float, max_age: float) -> str:

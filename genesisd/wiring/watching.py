@@ -264,6 +264,7 @@ class Watching:
             known=await self._store.watch_facts.known(),
             kept=await self._store.watch_decisions.all(),
             patches=self.patches.facts(),
+            find=self.patches.find,
             asked=await self._store.watch_facts.recall(ASKED),
         )
 
