@@ -101,6 +101,7 @@ class Correctness:
             on.store.incidents, on.sink, on.clock, ready=self._is_ready, build=self.build, redact=redact,
             save=self.evidence.save,
         )  # fmt: skip
+        on.quarantine.incident_of = self._open_incident
         bench = Bench(
             on.specs, self.desk, self.recorder, on.store.history, on.metrics, on.sink, on.clock, on.patched,
             on.rollbacks, self._standings,
@@ -228,6 +229,10 @@ class Correctness:
     def cards_regained(self, worker: str) -> None:
         """What it lost its cards to is gone; nothing happens where it lost none."""
         self._on.quarantine.free_cards(worker, "the processes that could not be killed are gone")
+
+    def _open_incident(self, worker: str) -> int | None:
+        found = self.recorder.open_of(worker)
+        return None if found is None else found.id
 
     # --- what the parts ask -----------------------------------------------------------------------------------
 

@@ -158,4 +158,4 @@ def _incident_view(one: Incident, *, whole: bool) -> IncidentView:
 
 
 def _quarantined_view(one: Quarantined) -> QuarantinedView:
-    return QuarantinedView(one.what, one.name, one.worker or None, one.text, one.at)
+    return QuarantinedView(one.what, one.name, one.worker or None, one.text, one.at, one.incident)

@@ -5,7 +5,7 @@ Kept in the store; lifted by a person, or for a card by the end of what held it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from genesisd.clock import Clock
@@ -30,6 +30,7 @@ class Quarantined:
         pin: the pin on which the patch was found at fault; "" for a card. On another one it may be right.
         text: what was found.
         at: wall time.
+        incident: id of the one in which it was found, or None.
     """
 
     what: str
@@ -38,16 +39,22 @@ class Quarantined:
     pin: str
     text: str
     at: float
+    incident: int | None = None
 
 
 class Quarantine:
-    """Answers from memory; what changes is written in the background."""
+    """Answers from memory; what changes is written in the background.
+
+    Attributes:
+        incident_of: id of the worker's open incident. Set by whoever records incidents, which is made after this.
+    """
 
     def __init__(self, meta: Meta, sink: EventSink, clock: Clock) -> None:
         self._notes = Notes(meta)
         self._sink = sink
         self._clock = clock
         self._held: tuple[Quarantined, ...] = ()
+        self.incident_of: Callable[[str], int | None] = lambda _: None
 
     async def load(self) -> None:
         """Remember what an earlier daemon found. A store that does not answer costs that, and is told of elsewhere."""
@@ -77,13 +84,13 @@ class Quarantine:
     def put_patches(self, worker: str, pin: str, names: Sequence[str], text: str) -> None:
         """Start the worker without these on this pin."""
         for name in names:
-            self._put(Quarantined(PATCH, name, worker, pin, text, self._clock.wall()))
+            self._put(Quarantined(PATCH, name, worker, pin, text, self._clock.wall(), self.incident_of(worker)))
             self._sink.emit("patch_quarantined", worker, patch=name, pin=pin, text=text)
 
     def put_card(self, worker: str, index: int, text: str) -> None:
         """Start nothing on the card."""
         if self.card(index) is None:
-            self._put(Quarantined(CARD, str(index), worker, "", text, self._clock.wall()))
+            self._put(Quarantined(CARD, str(index), worker, "", text, self._clock.wall(), self.incident_of(worker)))
             self._sink.emit("card_quarantined", worker, card=index, text=text)
 
     def free_cards(self, worker: str, text: str) -> None:

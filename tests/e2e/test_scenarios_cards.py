@@ -65,6 +65,8 @@ def test_t10_a_process_that_cannot_be_killed_costs_its_card_and_nothing_else(box
         assert alive(worker)
         (card,) = until(lambda: one.ask("quarantine"))
         assert (card["what"], card["name"]) == ("card", "0")
+        (incident,) = one.ask("incidents", "stuck", 10, open_only=False)
+        assert card["incident"] == incident["id"]
         lives = len(one.ask("events", 0.0, follow=False, worker="stuck"))
         os.kill(other["pid"], 9)
         until(lambda: one.worker("other")["incarnation"] == 2, 30)

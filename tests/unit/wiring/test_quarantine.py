@@ -40,6 +40,15 @@ async def test_a_patch_is_left_out_for_its_worker_on_its_pin_alone(box):
     assert box.sink.of("patch_quarantined") == [{"patch": "P1", "pin": "cpu", "text": "P1 makes the pin fail"}]
 
 
+async def test_the_incident_in_which_it_was_found_is_kept(box):
+    """Of a patch and of a card; of what an earlier version kept there is none."""
+    box.quarantine.incident_of = {"w": 7}.get
+    box.quarantine.put_patches("w", "cpu", ["P1"], "found")
+    box.quarantine.put_card("other", 1, "found")
+    await box.next_daemon()
+    assert [one.incident for one in box.quarantine.all()] == [7, None]
+
+
 async def test_the_next_daemon_knows(box):
     """Also of cards."""
     box.quarantine.put_patches("w", "cpu", ["P1", "P2"], "found")
