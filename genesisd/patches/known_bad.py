@@ -50,7 +50,7 @@ class BadSet(SpecModel):
     versions: Range = ""
     severity: Literal["error", "warn"]
     when: When | None = None
-    check: Literal["quantization", "phantom-env"] | None = None
+    check: Literal["quantization", "positions", "phantom-env"] | None = None
     text: Text
     """What happens."""
     mend: Text
@@ -148,6 +148,14 @@ def _quantization(known: Known, _: Start) -> Iterator[str]:
         yield f"--quantization is {asked}, and the checkpoint's config.json says {made}"
 
 
+def _positions(known: Known, start: Start) -> Iterator[str]:
+    """More tokens of context than the model has positions for. Without the variable the engine itself refuses."""
+    allowed = start.environ.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "0").strip().lower() in {"1", "true"}
+    there = model_config.positions(known.config) if known.config is not None else None
+    if allowed and there is not None and known.max_model_len is not None and known.max_model_len > there:
+        yield f"--max-model-len is {known.max_model_len}, and the checkpoint's config.json has {there} positions"
+
+
 def _phantom_env(_: Known, start: Start) -> Iterator[str]:
     """Keys of ours that nobody declares: short forms of flags, slips, leftovers."""
     for problem in environ_problems(start.environ, start.patches, start.extra_env):
@@ -157,5 +165,6 @@ def _phantom_env(_: Known, start: Start) -> Iterator[str]:
 
 _CHECKS: Mapping[str, Callable[[Known, Start], Iterator[str]]] = {
     "quantization": _quantization,
+    "positions": _positions,
     "phantom-env": _phantom_env,
 }

@@ -82,6 +82,23 @@ def quantization(config: Config) -> str | None:
     return None
 
 
+def positions(config: Config) -> int | None:
+    """How many tokens the model has positions for; None where that is not told, or stretched by a scaling."""
+    for part in parts(config):
+        for name in ("rope_scaling", "rope_parameters"):
+            if any(rope.get("rope_type", rope.get("type", "default")) != "default" for rope in _ropes(part.get(name))):
+                return None
+    found = first(config, "max_position_embeddings")
+    return found if isinstance(found, int) else None
+
+
+def _ropes(found: object) -> Iterator[Config]:
+    """One for all layers, or one for each kind of layer."""
+    if isinstance(found, Mapping):
+        yield found
+        yield from (inner for inner in found.values() if isinstance(inner, Mapping))
+
+
 def overridden(config: Config, changes: Config) -> Config:
     """The config as ``--hf-overrides`` changes it: mappings key by key, all else whole."""
     merged = dict(config)

@@ -17,6 +17,9 @@ JAMBA = {"architectures": ["JambaForCausalLM"], "layers_block_type": ["mamba", "
 GEMMA = {"architectures": ["Gemma4ForConditionalGeneration"], "model_type": "gemma4"}
 AWQ = {"architectures": ["X"], "quantization_config": {"quant_method": "awq"}}
 ROUND = {"architectures": ["X"], "quantization_config": {"quant_method": "auto-round"}}
+SHORT = {"architectures": ["Qwen3ForCausalLM"], "max_position_embeddings": 2048}
+YARN = SHORT | {"rope_parameters": {"rope_type": "yarn", "factor": 4.0}}
+LONG = {"environ": {"VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1"}}
 CARD = [(86, 24 << 30)]
 SIZED = ("--kv-cache-memory-bytes=8000000000",)
 APC = ("--enable-prefix-caching",)
@@ -72,6 +75,18 @@ ROWS = [
         (AWQ, (), {}),
         (DENSE, ("-q=fp8",), {}),
         (None, ("-q=fp8",), {}),
+    ]),
+    ("beyond-positions", "error", (SHORT, ("--max-model-len=2049",)), LONG, [
+        (SHORT, ("--max-model-len=2048",), {}),
+        (SHORT, (), {}),
+        (SHORT, ("--max-model-len=2049",), {"environ": {}}),
+        (SHORT, ("--max-model-len=2049",), {"environ": {"VLLM_ALLOW_LONG_MAX_MODEL_LEN": "0"}}),
+        (SHORT, ("--max-model-len=2049", "--hf-overrides", '{"max_position_embeddings": 4096}'), {}),
+        (YARN, ("--max-model-len=8192",), {}),
+        (SHORT | {"rope_scaling": {"type": "dynamic", "factor": 2.0}}, ("--max-model-len=4096",), {}),
+        (SHORT | {"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, ("--max-model-len=4096",), {}),
+        (DENSE, ("--max-model-len=2049",), {}),
+        (None, ("--max-model-len=2049",), {}),
     ]),
     ("phantom-env", "error", (DENSE, ()), {"environ": {"GENESIS_ENABLE_P65": "1"}}, [
         (DENSE, (), {"environ": {"GENESIS_ENABLE_P65_DOWNGRADE": "1"}}),
