@@ -28,8 +28,9 @@ class DiffCache:
         """What is kept of that state, and mark it as used."""
         for suffix in (".diff", _PARTIAL):
             path = self._folder / f"{_stem(ref)}-{head}{suffix}"
-            with suppress(OSError):
-                os.utime(path)
+            if path.is_file():
+                with suppress(OSError):  # of a folder that may only be read nothing goes
+                    os.utime(path)
                 return Diff(ref, head, path, complete=suffix != _PARTIAL)
         return None
 
@@ -41,6 +42,10 @@ class DiffCache:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
+                file.flush()
+                os.fsync(
+                    file.fileno()
+                )  # a name whose bytes a power cut took would be an empty diff: it changes nothing
             Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)

@@ -72,3 +72,24 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch):
 def _full(handle: int, _mode: str) -> object:
     os.close(handle)
     raise OSError(28, "No space left on device")
+
+
+def test_what_may_only_be_read_is_found(tmp_path, monkeypatch):
+    """In a folder of another user, or on a disk that was mounted for reading, marks of use cannot be set."""
+    cache = DiffCache(tmp_path)
+    kept = cache.keep(ONE, "a" * 40, b"x", complete=True)
+
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "utime", refuse)
+    assert cache.find(ONE, "a" * 40) == kept
+
+
+def test_a_diff_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    """A power cut in between would leave a name without bytes, and an empty diff changes nothing."""
+    seen = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (seen.append([one.suffix for one in tmp_path.iterdir()]), real(fd)))
+    DiffCache(tmp_path).keep(ONE, "a" * 40, b"x", complete=True)
+    assert seen == [[".tmp"]]
