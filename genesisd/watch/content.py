@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 
 from genesisd.watch.diffs import FileChange
 from genesisd.watch.landing import Landing, landings
@@ -56,14 +57,21 @@ def judge(
 
 
 def _moved(fact: ContentFact, there: Sequence[Landing], changes: Sequence[FileChange], names: Names) -> ContentFact:
-    """``fact``, unless what is absent here was put elsewhere: its place is as before, and its names are defined."""
-    if fact.content is not Content.ABSENT:
-        return fact
+    """``fact``, unless it is elsewhere: what is absent at its place, or what only went with a file that is gone."""
     brings = {name for _, seen in _deciding(there) for name in seen.brings}
-    moves = {name for one in changes for hunk in one.hunks for name in module_names(hunk.old)}
-    found = [(name, names.where(name)) for name in sorted(brings - moves)]
+    takes, puts = (
+        {name for one in changes for hunk in one.hunks for name in module_names(side(hunk))}
+        for side in (attrgetter("old"), attrgetter("new"))
+    )
+    sought = {Content.ABSENT: brings - takes, Content.PRESENT: takes - puts if _only_gone(there) else set()}
+    found = [(name, names.where(name)) for name in sorted(sought.get(fact.content, ()))]
     told = [f"{name} is defined in {path}" for name, path in found if path is not None]
     return ContentFact(Content.CHANGED, fact.rung, f"{fact.evidence}, but {told[0]}") if told else fact
+
+
+def _only_gone(there: Sequence[Landing]) -> bool:
+    """Nothing speaks for it but files that are not there: they may as well have another name."""
+    return all(not landing.at and seen.side is Side.AFTER for landing, seen in _deciding(there))
 
 
 def _against(fact: ContentFact, there: Sequence[Landing], told: ContentFact) -> ContentFact:

@@ -270,6 +270,21 @@ def test_a_file_to_be_removed_is_absent_while_it_is_there():
     assert verdict(removed, None).content is Content.PRESENT
 
 
+def test_a_file_that_only_went_elsewhere_was_not_removed():
+    """Its class stands in another file of that pin, which nobody removed: a person looks.
+
+    Near miss: what the change itself puts elsewhere is to be there, and short names are in many a file.
+    """
+    removed = change(BEFORE, None)
+    there = {"vllm/v1/sched.py": BEFORE}
+    found = judge(removed, there)
+    assert (found.content, "Scheduler is defined in vllm/v1/sched.py" in found.evidence) == (Content.CHANGED, True)
+    away = read_diff(diff(BEFORE, None) + diff(None, BEFORE, "vllm/v1/sched.py"))
+    assert judge(away, there).content is Content.PRESENT
+    short = change(BEFORE.replace("Scheduler", "Main"), None)
+    assert judge(short, {"vllm/v1/sched.py": BEFORE.replace("Scheduler", "Main")}).content is Content.PRESENT
+
+
 def test_a_rename_is_looked_for_under_both_names():
     """A file that moves is present under the new name, absent under the old one."""
     text = (
