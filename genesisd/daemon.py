@@ -44,7 +44,6 @@ from genesisd.wiring.patchviews import patches_view, unseen
 from genesisd.wiring.pinviews import pin_views
 from genesisd.wiring.reload import Reloader
 from genesisd.wiring.views import Sources, Views
-from genesisd.wiring.watch_api import WatchDesk
 
 REACH_SECONDS = 2.0
 REFRESH_SECONDS = 0.5
@@ -108,7 +107,7 @@ class Daemon:
             if (interval := self._notifier.watchdog_interval) is not None:
                 self._background(self._feed_watchdog(interval))
             self._background(self._show_status())
-            self._background(self.parts.watching.start())
+            self._background(self.parts.watch.start())
             self.parts.sink.emit("daemon_started", version=genesisd.__version__, pid=os.getpid())
             self.started.set()
             self._notifier.ready(self._summary())
@@ -176,9 +175,8 @@ class Daemon:
             self.parts.sink,
             self.clock,
         )
-        parts = self.parts
-        desk = WatchDesk(parts.watching, parts.watched_workers, self._store, parts.sink, self.clock)
-        control = ControlServer(api, config.paths.socket, self.clock, watch=desk, group=config.daemon.control.group)
+        group = config.daemon.control.group
+        control = ControlServer(api, config.paths.socket, self.clock, watch=self.parts.watch.desk, group=group)
         async with contextlib.AsyncExitStack() as stack:
             await control.start()
             stack.push_async_callback(control.close)
@@ -206,7 +204,7 @@ class Daemon:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         parts = self.parts
-        await parts.watching.close()
+        await parts.watch.close()
         await parts.correctness.close()
         await parts.supervisor.detach()
         await parts.prober.close()
@@ -265,7 +263,7 @@ class Daemon:
     async def _refresh(self) -> None:
         """Before a scrape."""
         self.metrics.refresh()
-        await self.parts.watching.refresh()
+        await self.parts.watch.refresh()
         await self._refresh_fronts()
         if any(spec.gpus for spec in self.parts.supervisor.specs.values()):
             with contextlib.suppress(GenesisError):
@@ -388,7 +386,7 @@ class Daemon:
             self._reloader.when_left(name, partial(self._forget, name))  # until then it may say something still
         for name, change in difference.changed.items():
             self.parts.correctness.reconfigured(name, restarts=change.restart)
-        await self.parts.watching.reconfigured()
+        await self.parts.watch.reconfigured()
         self.parts.sink.emit(
             "config_reloaded", added=list(view.added), removed=list(view.removed), changed=list(view.changed)
         )

@@ -34,6 +34,7 @@ from genesisd.wiring.fronts import FrontAdapter
 from genesisd.wiring.in_flight import FrontOrLoad
 from genesisd.wiring.kernel_log import KernelLog
 from genesisd.wiring.knowledge import Knowledge
+from genesisd.wiring.late_watch import LateWatch
 from genesisd.wiring.launcher import Patches, SpecLauncher, reports_of
 from genesisd.wiring.observer import StateTeller
 from genesisd.wiring.overrides import WorkerOverrides
@@ -43,7 +44,6 @@ from genesisd.wiring.rollbacks import Rollbacks
 from genesisd.wiring.shared_memory import SharedMemoryNotes
 from genesisd.wiring.starts import APPLIED
 from genesisd.wiring.watch_workers import WatchedWorkers
-from genesisd.wiring.watching import Watching
 
 
 @dataclass(slots=True)
@@ -102,12 +102,10 @@ class Parts:
                 demo_model,
             )
         )  # fmt: skip
-        self.watched_workers = WatchedWorkers(
+        watched = WatchedWorkers(
             specs, Knowledge(demo_model, paths.cache_dir, self.cards), self._active, lambda: current.config.pins
         )
-        self.watching = Watching(
-            lambda: current.config, store, session, self.sink, metrics.watch, clock, self.watched_workers
-        )
+        self.watch = LateWatch(lambda: current.config, store, session, self.sink, metrics, clock, watched)
         self.prober = self.correctness.prober
         launcher = SpecLauncher(
             effective, paths, current.port_range, self.engines, demo_model, self.runner.life, self._patches

@@ -32,6 +32,7 @@ from genesisd.watch.refs import Ref
 from genesisd.watch.revisit import PredicateError, refuse
 from genesisd.watch.rows import row_id
 from genesisd.wiring import watch_views
+from genesisd.wiring.no_watch import unwatched
 from genesisd.wiring.watch_compare import Comparing
 from genesisd.wiring.watch_dossiers import missing
 from genesisd.wiring.watch_forgetting import Forgetting
@@ -247,7 +248,7 @@ class WatchDesk:
 
     def _refuse_unwatched(self) -> None:
         if self._watching.spec.watchlist is None:
-            raise ConflictError("nothing is watched", hint="set 'watch: {watchlist: FILE}' in the configuration")
+            unwatched()
 
     async def _recent(self) -> tuple[SweepView, ...]:
         newest = await self._store.watch_ledger.list(limit=RECENT + 1)
