@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"\b\d+(\.\d+)?\b")
 SEEN = "release-seen"
 """Kind of the note that holds the newest release that was told."""
 DECIDED = "decision-told"
-"""Kind of the notes that hold which decisions were told as open: since when, by id."""
+"""Kind of the notes that hold which decisions were told as open, by id: since when, and whether as urgent."""
 MOVED = "moved-told"
 """Kind of the notes that hold where a pull request was told to have moved."""
 ASKED = "row-asked"
@@ -36,7 +36,7 @@ class Telling:
         self._sink = sink
         self._metrics = metrics
         self._facts = facts
-        self._unkept: dict[str, float | None] = {}
+        self._unkept: dict[str, list[Any] | None] = {}
         """Notes of ``DECIDED`` that the disk did not take yet."""
         self._stale = False
         self._failing: dict[bool, frozenset[str]] = {}
@@ -75,22 +75,24 @@ class Telling:
         self._stale = bool(stale)
 
     async def decided(self, kept: Iterable[KeptDecision], because: str = "") -> None:
-        """Tell the open ones that were not told yet, and of those that were told the ones that have passed.
+        """Tell the open ones that were not told yet, or not as urgent, and of those that were told which have passed.
 
         By what was told and not by what is new: a sweep may be cut off between its decisions and this.
         Raises StoreReadError.
         """
         told = {**await self._facts.recall(DECIDED), **self._unkept}
-        notes: dict[str, float | None] = {}
+        notes: dict[str, list[Any] | None] = {}
         for one in kept:
-            known, made = told.get(str(one.id)), one.decision
+            known, made = _as_noted(told.get(str(one.id))), one.decision
             if made.kind in QUIET:
                 continue
-            if one.standing is Standing.OPEN and known != one.opened:
-                kind = "watch_decision_urgent" if made.urgency is Urgency.NOW else "watch_decision_opened"
-                why = {"patches": list(made.patches), "reason": f"{because}{made.reason}"}
-                self._sink.emit(kind, **_named(one), urgency=str(made.urgency), **why)
-                notes[str(one.id)] = one.opened
+            urgent = made.urgency is Urgency.NOW
+            if one.standing is Standing.OPEN and known != [one.opened, urgent]:
+                if urgent or known is None or known[0] != one.opened:  # one that is less pressing now is no news
+                    kind = "watch_decision_urgent" if urgent else "watch_decision_opened"
+                    why = {"patches": list(made.patches), "reason": f"{because}{made.reason}"}
+                    self._sink.emit(kind, **_named(one), urgency=str(made.urgency), **why)
+                notes[str(one.id)] = [one.opened, urgent]
             elif one.standing is Standing.PASSED and known is not None:
                 self._sink.emit("watch_decision_passed", **_named(one))
                 notes[str(one.id)] = None
@@ -142,6 +144,11 @@ class Telling:
             self._sink.emit("watch_sweep_ended", **told, outcome=str(result.outcome), **summary(result))
         self._metrics.asked(result.asked)
         self._metrics.swept(str(result.kind), result.seconds, str(result.outcome), result.started + result.seconds)
+
+
+def _as_noted(told: Any) -> list[Any] | None:
+    """Since when it is open, and whether it was told as urgent; an earlier version kept the time alone."""
+    return told if told is None or isinstance(told, list) else [told, True]
 
 
 def _sort(trouble: str) -> str:

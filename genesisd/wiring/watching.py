@@ -30,7 +30,7 @@ from genesisd.watch.result import StatusChange
 from genesisd.watch.revisit import come_true
 from genesisd.watch.schedule import Schedule
 from genesisd.watch.spec import WatchSpec
-from genesisd.watch.standing import predicates
+from genesisd.watch.standing import predicates, revisit
 from genesisd.watch.sweep import Step, Sweep
 from genesisd.wiring.patch_facts import PatchFacts
 from genesisd.wiring.watch_file import WatchlistFile
@@ -141,8 +141,6 @@ class Watching:
 
     async def _look_again(self) -> None:
         await self._refresh_truth()
-        again = await self._store.watch_decisions.revisit(self._clock.wall())
-        await self._telling.decided(again, "what it was to be looked at again for is true now: ")
         await self.show()
         for kind in SweepKind:
             if (last := await self._store.watch_ledger.last(str(kind))) is not None:
@@ -269,8 +267,13 @@ class Watching:
         )
 
     async def show(self) -> None:
-        """Set the series by what is kept. Raises StoreReadError."""
-        self._telling.standing(await self._outline(), self._clock.wall(), self._config().watch.max_age)
+        """Open again what waited for a time or a predicate, and set the series by what is kept. Raises StoreReadError."""
+        looked, now = await self._outline(), self._clock.wall()
+        if revisit(looked.kept, now, self._true.__contains__):
+            again = await self._store.watch_decisions.revisit(now)
+            await self._telling.decided(again, "what it waited for has come: ")
+            looked = replace(looked, kept=await self._store.watch_decisions.all())
+        self._telling.standing(looked, now, self._config().watch.max_age)
 
     async def _refresh_truth(self) -> None:
         waited = predicates(await self._store.watch_decisions.all())
