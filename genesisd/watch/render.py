@@ -18,8 +18,9 @@ _STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u20
 """Commands to a terminal, and turns of the direction of reading: who prints a report, or looks at it, reads what is there."""
 _STYLE = (
     ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:80rem;margin:2rem auto;"
-    "padding:0 1rem}table{border-collapse:collapse;width:100%;margin:1rem 0;display:block;overflow-x:auto}"
-    "th,td{border-bottom:1px solid #8884;padding:.3rem .6rem;text-align:left;vertical-align:top}th{font-weight:600}"
+    "padding:0 1rem;overflow-wrap:break-word}table{border-collapse:collapse;width:100%;margin:1rem 0;display:block;"
+    "overflow-x:auto}th,td{border-bottom:1px solid #8884;padding:.3rem .6rem;text-align:left;vertical-align:top}"
+    "th{font-weight:600}"
 )
 
 
