@@ -128,7 +128,11 @@ def _collisions(
     if content.content is Content.PRESENT:
         return ()  # the pin has it, and our edits were looked for with it
     in_part = content.content is Content.CHANGED and question.pull.state is not State.OPEN
-    return collide(changes, ours, anchors, in_part=in_part)
+    found = collide(changes, ours, anchors, in_part=in_part)
+    if question.diff is not None and not question.diff.complete:
+        # What upstream did not tell may break the rest: half a diff never shows that an anchor holds.
+        return tuple(one for one in found if one.breaks) or None
+    return found
 
 
 def _content(

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,20 @@ async def test_half_a_diff_never_shows_that_all_is_there(tmp_path, pin, appraise
     told = await appraiser.appraise([pin], [pull(1)], half, [])
     assert told.content[Ref("vllm-project/vllm", 1), "p32"].content is Content.CHANGED
     assert told.anchors == ()
+
+
+async def test_half_a_diff_never_shows_that_an_anchor_holds(tmp_path, pin, appraiser):
+    """Its other half may break it: only what is seen to break is told, and else nothing."""
+    aside = diff(tmp_path, 1, TEXT, TEXT + "\n\ndef another_one():\n    return 1\n")
+    seen = await appraiser.appraise([pin], [pull(1)], aside, [PATCH.id])
+    key = (pull(1).ref, "p32")
+    assert not any(one.breaks for one in seen.collisions[key])
+    half = {ref: replace(one, complete=False) for ref, one in aside.items()}
+    assert key not in (await appraiser.appraise([pin], [pull(1)], half, [PATCH.id])).collisions
+    anchor = EDIT.variants[0].anchor
+    gone = diff(tmp_path, 1, TEXT, TEXT.replace(anchor, ""), complete=False)
+    told = (await appraiser.appraise([pin], [pull(1)], gone, [PATCH.id])).collisions[key]
+    assert [one.breaks for one in told] == [True]
 
 
 async def test_pins_without_a_tree_and_issues_are_not_looked_at(tmp_path, pin, appraiser, capfd):
