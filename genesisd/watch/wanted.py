@@ -8,8 +8,7 @@ from genesisd.watch.kinds import SweepKind
 from genesisd.watch.model import Known, PatchFact, Pull, State
 from genesisd.watch.refs import Ref
 from genesisd.watch.rows import Row, Watchlist, WatchRow
-
-URGENT = ("P0", "P1")
+from genesisd.watch.severity import is_grave, written
 
 
 def rows_of(watchlist: Watchlist, kind: SweepKind) -> tuple[Row, ...]:
@@ -17,7 +16,7 @@ def rows_of(watchlist: Watchlist, kind: SweepKind) -> tuple[Row, ...]:
     rows: tuple[Row, ...] = (*watchlist.watch, *watchlist.sweep)
     if kind is not SweepKind.HOURLY:
         return rows
-    urgent = {row.upstream for row in watchlist.watch if (row.severity or "").startswith(URGENT)}
+    urgent = {row.upstream for row in watchlist.watch if (told := written(row)) is not None and is_grave(told)}
     return tuple(row for row in rows if row.upstream in urgent)
 
 

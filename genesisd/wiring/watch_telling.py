@@ -119,6 +119,9 @@ class Telling:
             return
         package = next(one.package for one in result.releases or ())
         told = (await self._facts.recall(SEEN, [package])).get(package)
+        order = [one.version for one in result.releases or ()]
+        if told in order and order.index(told) <= order.index(newest):  # that one was withdrawn: an older is no news
+            return
         if told != newest:
             await self._facts.note(SEEN, {package: newest})
             if told is not None:  # at the first sweep every release is new

@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from genesisd.watch.cost import Release
 from genesisd.watch.decisions import Decision, DecisionKind, KeptDecision, Standing, Urgency
+from genesisd.watch.kinds import SweepKind
+from genesisd.watch.result import SweepResult
 from genesisd.wiring.watch_telling import DECIDED, Telling
 from tests.fakes.watch_facts import MemoryFacts
 from tests.helpers.watched_box import Heard
@@ -51,3 +54,22 @@ async def test_what_opens_again_is_told_again(facts):
     assert await told(facts, replace(KEPT, opened=200.0)) == ["opened"]
     assert await told(facts, replace(KEPT, standing=Standing.PASSED)) == ["passed"]
     assert await told(facts, replace(KEPT, standing=Standing.PASSED)) == []
+
+
+async def test_a_release_that_was_withdrawn_makes_no_older_one_new(facts):
+    """Only what comes before all that was told is a release to be seen."""
+    sink = Heard()
+    telling = Telling(sink, None, facts)
+
+    async def seen(*releases: Release) -> list[str]:
+        before = len(sink.of("watch_release_seen"))
+        result = SweepResult(kind=SweepKind.NIGHTLY, window="w", started=0.0, releases=releases)
+        await telling._released(result)
+        return [told["version"] for told in sink.of("watch_release_seen")[before:]]
+
+    old, new, newest = (Release(package="vllm", version=f"0.{n}.0") for n in (31, 32, 33))
+    assert await seen(new, old) == []  # at the first sweep every release is new
+    assert await seen(newest, new, old) == ["0.33.0"]
+    assert await seen(replace(newest, yanked=True), new, old) == []
+    assert await seen(newest, new, old) == []
+    assert await seen(new, old) == ["0.32.0"]  # the other one is gone altogether
