@@ -30,6 +30,9 @@ class Token:
 
     def __init__(self, spec: TokenSpec, api: str, environ: Mapping[str, str] = os.environ) -> None:
         self._path, self.problem = _place(spec, environ)
+        # Of a credential the mode tells nothing: systemd lets the service's user in by an access list, and the mode then
+        # shows the list's mask as rights of the group. Its folder lets nobody else in.
+        self._guarded = spec.file is None
         address = urlsplit(api)
         if self._path and address.scheme != "https" and address.hostname not in _LOOPBACK:
             self._path, self.problem = None, f"the token is not sent to {address.hostname} without TLS: use https"
@@ -63,7 +66,7 @@ class Token:
             self.problem = (
                 f"{path}: expected one token on one line, found {'nothing' if not text else 'something else'}"
             )
-        elif stat.S_IMODE(mode) & 0o077:
+        elif stat.S_IMODE(mode) & 0o077 and not self._guarded:
             self.problem = f"{path}: others may read the token: chmod 600 {path}"
         else:
             self.problem = ""

@@ -52,7 +52,7 @@ def test_it_is_read_again_when_it_changes(file):
 def test_a_credential(tmp_path):
     """Systemd passes it as a file in a folder of its own."""
     (tmp_path / "github").write_text(SECRET)
-    (tmp_path / "github").chmod(0o400)
+    (tmp_path / "github").chmod(0o440)  # as it looks with an access list for the user of the service
     one = token(credential="github", environ={"CREDENTIALS_DIRECTORY": str(tmp_path)})
     assert one.value() == SECRET
     assert one.problem == ""
