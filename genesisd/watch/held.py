@@ -66,11 +66,13 @@ def remembered(
 def _recalled(now: PinFacts, before: PinFacts, unmarked: Collection[str]) -> PinFacts:
     taken_out = before.content.rung is Rung.MARKERS and now.pin in unmarked
     unseen = now.content.content is Content.UNKNOWN and not taken_out
+    # A pin that has it is not collided with, which tells nothing of one that by other signs has it not.
+    apart = Content.PRESENT not in {before.content.content, now.content.content}
     return replace(
         now,
         content=before.content if unseen else now.content,
         lineage=before.lineage if now.lineage.lineage is Lineage.UNKNOWN else now.lineage,
-        collisions=before.collisions if now.collisions is None and unseen else now.collisions,
+        collisions=before.collisions if now.collisions is None and (unseen or apart) else now.collisions,
     )
 
 

@@ -77,6 +77,17 @@ def test_what_is_seen_goes_before_what_was():
     assert remembered(pull(), (pin(UNKNOWN, collisions=(collision(),)),), OLD)[0].collisions == (collision(),)
 
 
+def test_collisions_are_remembered_though_markers_still_speak():
+    """A night without the diff: what it breaks stays told, unless the pin has it or had it."""
+    broken = (collision(),)
+    old = (pin(ABSENT, collisions=broken),)
+    marked = replace(ABSENT, rung=Rung.MARKERS)
+    assert remembered(pull(), (pin(marked),), old) == (pin(marked, collisions=broken),)
+    assert remembered(pull(), (pin(PRESENT),), old) == (pin(PRESENT),)
+    assert remembered(pull(), (pin(marked),), (pin(PRESENT, collisions=()),)) == (pin(marked),)
+    assert remembered(pull(), (pin(marked, collisions=()),), old) == (pin(marked, collisions=()),)
+
+
 def test_markers_that_were_taken_out_tell_nothing_any_more():
     """What a wrong marker told would ask to retire for ever; what lines told holds, and so does what was not looked at."""
     marked = (pin(replace(PRESENT, rung=Rung.MARKERS), lineage=Lineage.ANCESTOR),)
