@@ -14,6 +14,7 @@ from genesisd.cli.session import usage
 _PAGE = re.compile(r"https?://[^/]+/(?P<repo>[\w.-]+/[\w.-]+)/(?:pull|issues)/(?P<number>\d+)(?:[/#?].*)?")
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)([hdw])")
 _SECONDS = {"h": 3600.0, "d": 86400.0, "w": 604800.0}
+_LONGEST = 100 * 365 * 86400.0
 
 
 def pull_request(text: str) -> str:
@@ -37,7 +38,11 @@ def until(for_: str | None, day: str | None, now: float) -> float:
         span = _SPAN.fullmatch(for_)
         if span is None:
             raise usage(f"cannot read --for {for_!r}", "write 12h, 14d or 2w")
-        return now + float(span[1]) * _SECONDS[span[2]]
+        if (seconds := float(span[1]) * _SECONDS[span[2]]) > _LONGEST:
+            raise usage(
+                f"--for {for_} is longer than a century", "decline it instead: genesisctl watch decline ID --why"
+            )
+        return now + seconds
     try:
         at = datetime.fromisoformat(day or "").timestamp()
     except ValueError:

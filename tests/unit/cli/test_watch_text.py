@@ -236,6 +236,8 @@ def test_a_snooze_until_a_day():
         ("1d", "2027-01-31", "until when?"),
         ("soon", None, "cannot read --for 'soon'"),
         ("0x1d", None, "cannot read --for"),
+        ("99999999w", None, "longer than a century"),
+        ("9" * 400 + "w", None, "longer than a century"),
         (None, "tomorrow", "cannot read --until 'tomorrow'"),
         (None, "2020-01-01", "--until 2020-01-01 is past"),
     ],
