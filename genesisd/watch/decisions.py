@@ -160,6 +160,8 @@ class Dossier:
         made_at: when.
         reason: one sentence.
         of: the pin's ``identity`` when it was made: with another version under its id it shows nothing any more.
+        head: upstream's commit whose diff it shows: a push makes another of it.
+        ours: ``Patches.text_of`` the patch when it was made: with other edits there is something that nobody looked at.
     """
 
     patch: str
@@ -172,3 +174,5 @@ class Dossier:
     reason: str
     ran: tuple[str, ...] = ()
     of: str = ""
+    head: str | None = None
+    ours: str = ""

@@ -140,6 +140,10 @@ class Patches(Protocol):
         """The id that ``name`` means, in any case of letters or by an alias."""
         ...
 
+    def text_of(self, patch: str) -> str:
+        """Equal as long as what the patch looks for and writes is the same; "" for one that is not implemented."""
+        ...
+
 
 class Ledger(Protocol):
     """Which sweeps were done: what makes one a window, never two and never none, also over a restart."""

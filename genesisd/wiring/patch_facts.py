@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -61,6 +62,15 @@ class PatchFacts:
         return self._register.find(name) or next(
             (one for one in self._facts if one.casefold() == name.casefold()), None
         )
+
+    def text_of(self, patch: str) -> str:
+        """Equal as long as what the patch looks for and writes is the same; "" for one that is not implemented."""
+        return self._texts.get(patch, "")
+
+    @cached_property
+    def _texts(self) -> Mapping[str, str]:
+        patches = catalog() if self._patches is None else self._patches
+        return {patch.id: hashlib.sha256(repr(patch.edits).encode()).hexdigest() for patch in patches}
 
 
 def patch_facts() -> Mapping[str, PatchFact]:

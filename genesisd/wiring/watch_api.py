@@ -155,7 +155,7 @@ class WatchDesk:
             return
         facts = await pin_facts.kept(self._store.watch_facts)
         of_it = facts.get(kept.decision.ref, ())
-        lacking = missing(kept, await self._store.watch_decisions.dossiers(), of_it)
+        lacking = missing(kept, await self._store.watch_decisions.dossiers(), of_it, self._watching.patches)
         if lacking:
             raise ConflictError(
                 f"decision {kept.id} asks to give up {', '.join(lacking)}, and no dossier lies before it",

@@ -10,7 +10,7 @@ from genesisd.store.store import Store
 from genesisd.watch.decisions import Dossier
 from genesisd.watch.refs import Ref
 from genesisd.wiring import watch_views
-from genesisd.wiring.watch_dossiers import DossierMaker
+from genesisd.wiring.watch_dossiers import DossierMaker, holds
 from genesisd.wiring.watch_views import Looked
 from genesisd.wiring.watching import Watching
 
@@ -29,9 +29,9 @@ class Comparing:
         wanted = [(name, where) for name in self._patches(looked, ref, patch) for where in _pins(looked, ref, pin)]
         if not wanted:
             raise NotFoundError(f"nothing to compare with {ref}: it concerns no patch of ours on a pin", ref=str(ref))
-        of = {one.pin: one.of for one in looked.facts.get(ref, ())}
+        facts, patches = looked.facts.get(ref, ()), self._watching.patches
         kept = [one for one in await self._store.watch_decisions.dossiers() if one.ref == ref]
-        made = {(one.patch, one.pin): one for one in kept if of.get(one.pin) == one.of}
+        made = {(one.patch, one.pin): one for one in kept if holds(one, facts, patches)}
         found: list[Dossier] = []
         for name, where in wanted:
             old = None if anew else made.get((name, where))
@@ -40,7 +40,8 @@ class Comparing:
 
     async def _make(self, patch: str, ref: Ref, pin: str, looked: Looked) -> Dossier:
         grounds = self._watching.grounds
-        maker = DossierMaker(grounds.github(), grounds.appraiser(), self._store.watch_decisions)
+        decisions, patches = self._store.watch_decisions, self._watching.patches
+        maker = DossierMaker(grounds.github(), grounds.appraiser(), decisions, patches)
         return await maker.make(patch, ref, pin, looked.known, await grounds.pins())
 
     def _patches(self, looked: Looked, ref: Ref, patch: str | None) -> list[str]:

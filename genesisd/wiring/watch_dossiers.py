@@ -8,7 +8,7 @@ from dataclasses import replace
 from genesisd.errors import UnavailableError
 from genesisd.watch.decisions import DecisionKind, Dossier, KeptDecision, Standing
 from genesisd.watch.model import Known, Pin, PinFacts
-from genesisd.watch.ports import Appraiser, Decisions, Upstream
+from genesisd.watch.ports import Appraiser, Decisions, Patches, Upstream
 from genesisd.watch.refs import Ref
 
 
@@ -24,14 +24,23 @@ def wanted(kept: Iterable[KeptDecision]) -> list[tuple[str, Ref, str]]:
     return list(dict.fromkeys(found))
 
 
-def missing(decision: KeptDecision, dossiers: Sequence[Dossier], facts: Iterable[PinFacts] = ()) -> tuple[str, ...]:
-    """What a retire candidate speaks of and no dossier lies before: ``P1 on p32``, a patch and pin each.
+def holds(one: Dossier, facts: Iterable[PinFacts], patches: Patches) -> bool:
+    """Whether a dossier shows what is compared now; ``facts`` are those of its pull request.
 
-    A dossier of another pin tells nothing of this one's files, and one of other files of the same name even less.
+    One of other files tells nothing of these, whatever they are called; nor does one of a diff that was pushed anew, or
+    of edits that are other ones since.
     """
+    fact = next((fact for fact in facts if fact.pin == one.pin), None)
+    same = fact is None or (fact.of, fact.head) == (one.of, one.head)
+    return same and one.ours == patches.text_of(one.patch)
+
+
+def missing(
+    decision: KeptDecision, dossiers: Sequence[Dossier], facts: Sequence[PinFacts], patches: Patches
+) -> tuple[str, ...]:
+    """What a retire candidate speaks of and no dossier lies before that holds: ``P1 on p32``, a patch and pin each."""
     asked = decision.decision
-    now = {one.pin: one.of for one in facts}
-    made = {(one.patch, one.pin) for one in dossiers if one.ref == asked.ref and now.get(one.pin, one.of) == one.of}
+    made = {(one.patch, one.pin) for one in dossiers if one.ref == asked.ref and holds(one, facts, patches)}
     lacking = [(patch, pin) for patch in asked.patches for pin in asked.pins if (patch, pin) not in made]
     return tuple(f"{patch} on {pin}" for patch, pin in lacking)
 
@@ -39,18 +48,23 @@ def missing(decision: KeptDecision, dossiers: Sequence[Dossier], facts: Iterable
 class DossierMaker:
     """Has them made, one after another."""
 
-    def __init__(self, upstream: Upstream, appraiser: Appraiser, decisions: Decisions) -> None:
+    def __init__(self, upstream: Upstream, appraiser: Appraiser, decisions: Decisions, patches: Patches) -> None:
         self._upstream = upstream
         self._appraiser = appraiser
         self._decisions = decisions
+        self._patches = patches
 
     async def ensure(
-        self, kept: Iterable[KeptDecision], known: Mapping[Ref, Known], pins: Sequence[Pin]
+        self,
+        kept: Iterable[KeptDecision],
+        known: Mapping[Ref, Known],
+        pins: Sequence[Pin],
+        facts: Mapping[Ref, Sequence[PinFacts]],
     ) -> tuple[str, ...]:
         """Make those that are missing; returns what could not be made, a sentence each."""
-        now = {one.id: one.identity for one in pins}
-        kept_ = await self._decisions.dossiers()
-        made = {(one.patch, one.ref, one.pin) for one in kept_ if now.get(one.pin, one.of) == one.of}
+        dossiers = await self._decisions.dossiers()
+        standing = [one for one in dossiers if holds(one, facts.get(one.ref, ()), self._patches)]
+        made = {(one.patch, one.ref, one.pin) for one in standing}
         troubles = []
         for patch, ref, pin in wanted(kept):
             if (patch, ref, pin) in made:
@@ -87,6 +101,6 @@ class DossierMaker:
             raise UnavailableError("upstream's diff could not be had", hint=hint)
         others = [one for one in pins if one.id != pin and one.tree]
         found = await self._appraiser.dossier(patch, pull, diff, place, others)
-        dossier = replace(found, of=place.identity)
+        dossier = replace(found, of=place.identity, head=pull.head, ours=self._patches.text_of(patch))
         await self._decisions.keep_dossier(dossier)
         return dossier

@@ -41,8 +41,9 @@ class Following:
         return await _part("the report", lambda: self._report(sweep, result, most), result)
 
     async def _dossiers(self, grounded: Grounded, result: SweepResult) -> tuple[str, ...]:
-        maker = DossierMaker(grounded.github, grounded.ground.appraiser, self._store.watch_decisions)
-        return await maker.ensure(result.kept, result.known, result.pins)
+        on = grounded.ground
+        maker = DossierMaker(grounded.github, on.appraiser, self._store.watch_decisions, on.patches)
+        return await maker.ensure(result.kept, result.known, result.pins, result.facts)
 
     async def _want(self, result: SweepResult) -> tuple[str, ...]:
         """Of all that are open: an intent that an earlier sweep could not keep is kept now, and none is kept twice.

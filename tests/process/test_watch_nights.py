@@ -81,10 +81,11 @@ async def test_a_night_without_a_look_at_the_pins_takes_nothing_back(retiring):
 
 
 async def test_a_dossier_of_other_files_is_none(retiring):
-    """Of another pin, or of another version under the pin's id: accepting waits for the one that belongs to it."""
+    """Of another pin, another version under its id, another push, or other edits of ours: it waits for the one that fits."""
     (id_, _), (made,) = await candidate(retiring), await retiring.store.watch_decisions.dossiers()
     assert made.of.startswith("0.32.0 ")
-    for other in (replace(made, pin="other"), replace(made, of="0.31.0")):
+    others = {"pin": "other"}, {"of": "0.31.0"}, {"head": "b" * 40}, {"ours": "of the version before"}
+    for other in (replace(made, **changes) for changes in others):
         await retiring.store._writer.ask(lambda connection: connection.execute("DELETE FROM watch_dossiers"))
         await retiring.store.watch_decisions.keep_dossier(other)
         with pytest.raises(ConflictError, match="give up P62 on now, and no dossier"):

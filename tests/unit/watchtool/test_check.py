@@ -38,6 +38,9 @@ class Patches:
     def find(self, name):
         return next((one for one in self.facts() if one.casefold() == name.casefold()), None)
 
+    def text_of(self, patch):
+        return ""
+
 
 @pytest.fixture
 def check(tmp_path, capsys, monkeypatch):

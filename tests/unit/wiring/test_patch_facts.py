@@ -48,6 +48,15 @@ def test_an_implemented_patch_is_told_of_by_both():
     assert (found.files, found.required) == (("vllm/x.py",), True)
 
 
+def test_the_text_of_a_patch_is_what_it_looks_for_and_writes():
+    """Other words about it leave it the same; another edit, or another letter of one, does not."""
+    told = facts(ONE).text_of("P1")
+    assert told == facts(replace(ONE, title="Newer words")).text_of("P1") != ""
+    other = replace(ONE, edits=(*ONE.edits[:1], edit("c", "e", "stop", path="vllm/x.py", id="two")))
+    assert len({told, facts(other).text_of("P1"), facts(replace(ONE, edits=ONE.edits[:1])).text_of("P1")}) == 3
+    assert facts(ONE).text_of("P2") == facts(ONE).text_of("nobody") == ""
+
+
 def test_an_id_that_is_only_known_binds_nothing():
     """Neither files nor anchors; what is planned, retired or superseded says so."""
     found = facts(ONE).facts()
