@@ -146,6 +146,8 @@ def _edit(edit: OurEdit, changes: Sequence[FileChange], texts: Mapping[str, str]
     variant = next((one for one in edit.variants if _has(text, edit.scope, one[0])), edit.variants[0])
     upstreams = _excerpt(near, edit.path) if near else _own(text, edit.scope)
     brought = next((one for one in edit.variants if _brings(text, edit.scope, one)), None)
+    if brought is not None and _is_untouched(text, edit.scope, brought):
+        return _held(edit, brought, upstreams, None, "its lines stand elsewhere there, and its own place is as it was")
     if brought is not None:
         return _held(edit, brought, upstreams, True, "the pin's own text has what it brings")
     if not _has(text, edit.scope, variant[0]):
@@ -173,6 +175,18 @@ def _brings(text: Text, scope: str, variant: tuple[str, str]) -> bool:
     if not added:
         return bool(taken) and not taken & there
     return added <= there and not taken & there
+
+
+def _is_untouched(text: Text, scope: str, variant: tuple[str, str]) -> bool:
+    """Whether the place is as ours finds it, and nowhere as ours leaves it: then equal lines elsewhere prove nothing."""
+    there, before, after = (
+        _chain(lines) for lines in (_lines(text, scope), variant[0].splitlines(), variant[1].splitlines())
+    )
+    return len(before) > 1 and before in there and after not in there
+
+
+def _chain(lines: Sequence[str]) -> str:
+    return "\0".join(("", *words(lines), ""))
 
 
 def _has(text: Text, scope: str, block: str) -> bool:

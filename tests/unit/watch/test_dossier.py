@@ -79,6 +79,15 @@ def test_layout_and_comments_do_not_matter():
     assert covered(dossier(text)) == [True, True]
 
 
+def test_equal_lines_elsewhere_do_not_cover():
+    """What ours brings stood in the scope before, at another place; upstream left ours as it was, so a person judges."""
+    elsewhere = "        self.pool.free(request.blocks)\n        return request\n"
+    text = PRISTINE.replace("        return request\n", elsewhere)
+    found = dossier(text, edits=(FREE,), before=PRISTINE)
+    assert (found.outcome, covered(found)) == (Outcome.DIFFERENT, [None])
+    assert "stand elsewhere" in found.edits[0].text
+
+
 def test_some_edits_is_partial():
     """Where upstream has one edit and left the place of the other as it was, the rest stays."""
     found = dossier(ONE)
