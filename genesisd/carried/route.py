@@ -1,0 +1,112 @@
+"""One group of layers that tq_verify serves: how each batch is cut, the memory for it, and the launch.
+
+A group knows two cuts of a batch, for one query token a sequence and for the most there can be: both are compiled
+before the first request, and a captured graph keeps the one that it was captured with.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from genesisd.carried import scratch
+from genesisd.kernels.tq_verify.guards import Setting, refusal
+from genesisd.kernels.tq_verify.plan import Plan, plan_for
+
+
+def launching() -> ModuleType:
+    """The module that launches the kernel. Raises ImportError where there is no triton."""
+    from genesisd.kernels.tq_verify import launch  # noqa: PLC0415 - the backend is loaded without triton as well
+
+    return launch
+
+
+class Route:
+    """The way of one group of layers to the kernel."""
+
+    def __init__(self, setting: Setting, sequences: int, dtype: torch.dtype, device: torch.device) -> None:
+        """Plan every batch of up to ``sequences`` and reserve memory for the largest."""
+        self.setting = setting
+        self.query_len = setting.max_query_len
+        self._launch = launching()
+        self._plans: dict[tuple[int, int], Plan] = {}
+        self._warm: set[tuple[object, ...]] = set()
+        heads, dim = setting.query_heads, setting.layout.head_dim
+        query = torch.empty(0, heads, dim, dtype=dtype, device=device)
+        page = (0, setting.page_size, setting.kv_heads, setting.layout.slot_bytes)
+        cache = torch.empty(page, dtype=torch.uint8, device=device)
+        wanted = {"out": (sequences * self.query_len * heads * dim, dtype)}
+        for batch in range(1, sequences + 1):
+            for tokens in {1, self.query_len}:
+                plan = plan_for(self._launch.shape_of(query, cache, batch, tokens))
+                self._plans[batch, tokens] = plan
+                for name, like in self._parts(plan, batch * tokens, dtype).items():
+                    count = max(like.numel(), wanted.get(name, (0,))[0])
+                    wanted[name] = (count, like.dtype)
+        scratch.reserve(device, wanted)
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether anything was compiled yet."""
+        return bool(self._warm)
+
+    def attend(self, query: torch.Tensor, cache: torch.Tensor, metadata: Any, scale: float) -> torch.Tensor:
+        """Attention of a batch whose sequences have up to ``query_len`` new tokens each; all of them in one go."""
+        tokens = 1 if metadata.max_query_len == 1 else self.query_len
+        self._warm_up(query, cache, metadata.block_table)
+        lens, starts = metadata.seq_lens, metadata.query_start_loc
+        return self._run(query, cache, metadata.block_table, lens, starts, tokens, scale)
+
+    def _run(self, query: Any, cache: Any, table: Any, lens: Any, starts: Any, tokens: int, scale: float) -> Any:
+        batch = lens.shape[0]
+        plan = self._plans.get((batch, tokens)) or plan_for(self._launch.shape_of(query, cache, batch, tokens))
+        parts = {
+            name: scratch.take(query.device, name, like.shape, like.dtype)
+            for name, like in self._parts(plan, query.shape[0], query.dtype).items()
+        }
+        whole = all(part is not None for part in parts.values())
+        return self._launch.tq_verify(
+            query, cache, table, lens, starts,
+            max_query_len=tokens, scale=scale, fp8_format=self.setting.fp8_format, plan=plan,
+            # A batch larger than was foreseen takes memory of its own; a graph that is being captured keeps it.
+            scratch=self._launch.Scratch(**parts) if whole else None,
+            out=scratch.take(query.device, "out", query.shape, query.dtype),
+        )  # fmt: skip
+
+    def _parts(self, plan: Plan, rows: int, dtype: torch.dtype) -> dict[str, torch.Tensor]:
+        """What the kernel's scratch is made of, without the memory."""
+        heads, dim = self.setting.query_heads, self.setting.layout.head_dim
+        query = torch.empty(rows, heads, dim, dtype=dtype, device="meta")
+        found = self._launch.scratch_for(plan, query)
+        return {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
+
+    def _warm_up(self, query: torch.Tensor, cache: torch.Tensor, table: torch.Tensor) -> None:
+        """Compile for tensors that lie like these, unless that was done, or a graph is being captured."""
+        strides = (query.stride(0), table.stride(0), *cache.stride())
+        kind = (*(stride % 16 == 0 for stride in strides), *cache.stride()[1:])
+        if kind in self._warm or _capturing(query):
+            return
+        lies = (cache.stride(0), cache.stride(1), cache.stride(2))
+        refused = refusal(dataclasses.replace(self.setting, cache_strides=lies))
+        if refused is not None:
+            raise RuntimeError(f"P67: {refused}; switch it off")
+        self._warm.add(kind)
+        firsts = {(tokens, plan): batch for (batch, tokens), plan in reversed(self._plans.items())}
+        for (tokens, _), batch in firsts.items():
+            self._idle(query, cache, table, batch, tokens)
+
+    def _idle(self, query: torch.Tensor, cache: torch.Tensor, table: torch.Tensor, batch: int, tokens: int) -> None:
+        """A launch over empty sequences: it compiles, and reads nothing."""
+        rows, heads, dim = batch * tokens, query.shape[1], query.shape[2]
+        flat = query.new_zeros(rows, query.stride(0))[:, : heads * dim]
+        pages = table.new_zeros(batch, table.stride(0))
+        lens = torch.zeros(batch, dtype=torch.int32, device=query.device)
+        starts = torch.arange(0, rows + 1, tokens, dtype=torch.int32, device=query.device)
+        self._run(flat.unflatten(1, (heads, dim)), cache, pages, lens, starts, tokens, 1.0)
+
+
+def _capturing(query: torch.Tensor) -> bool:
+    return bool(query.is_cuda and torch.cuda.is_current_stream_capturing())

@@ -1,0 +1,151 @@
+"""TurboQuant's backend and tq_verify: asked when the cache is laid out, and at each step.
+
+The builder of metadata asks once whether tq_verify serves its layers (`opens`). From then on a step of up to K+1 new
+tokens a sequence is a decode to the backend, and its layers hand it over (`attend`): one launch for all requests,
+which reads no length on the CPU, so that a captured CUDA graph stays true when the lengths change.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import torch
+
+from genesisd.carried.route import Route, launching
+from genesisd.kernels.tq_verify.guards import Setting, refusal
+from genesisd.kernels.tq_verify.layout import SlotLayout
+
+logger = logging.getLogger(__name__)
+_genesis_hits = {"P67": 0}
+_genesis_skips: dict[str, dict[str, int]] = {"P67": {}}
+
+
+def opens(builder: Any) -> bool:
+    """Whether the builder's threshold, which counts speculative tokens, may stay: the kernel verifies them."""
+    query_len = builder.reorder_batch_threshold
+    layers = [builder.vllm_config.compilation_config.static_forward_context[name] for name in builder.layer_names]
+    reason = _refusal(builder, layers, 1)
+    if reason is not None:
+        _stand_aside("decoding", reason)
+        served = 0
+    else:
+        served = _verified(builder, layers, query_len)
+    route = _route(builder, layers, served) if served else None
+    for layer in layers:
+        layer.impl.genesis_route = route
+    builder.genesis_route = route
+    return bool(served == query_len)
+
+
+def attend(impl: Any, query: torch.Tensor, cache: torch.Tensor, metadata: Any) -> torch.Tensor | None:
+    """Attention of a decode batch, or None where the backend has to do it."""
+    route = getattr(impl, "genesis_route", None)
+    return None if route is None else route.attend(query, cache, metadata, impl.scale)
+
+
+def count(builder: Any, decodes: int) -> None:
+    """Note a step: it runs on the CPU even where a captured graph is replayed."""
+    if decodes and getattr(builder, "genesis_route", None) is not None:
+        _genesis_hits["P67"] += 1
+
+
+def warm_up(vllm_config: Any) -> None:
+    """Compile what will be launched, before graphs are captured and requests come."""
+    for layer in vllm_config.compilation_config.static_forward_context.values():
+        route = getattr(getattr(layer, "impl", None), "genesis_route", None)
+        if route is not None and not route.is_warm:
+            _touch(layer, route, vllm_config)
+
+
+def _touch(layer: Any, route: Route, vllm_config: Any) -> None:
+    """One step of one empty sequence, by the backend's own way to its cache."""
+    impl, device = layer.impl, layer.kv_cache.device
+    pages = -(-vllm_config.model_config.max_model_len // route.setting.page_size)
+    metadata = sys.modules[type(impl).__module__].TurboQuantMetadata(
+        seq_lens=torch.zeros(1, dtype=torch.int32, device=device),
+        slot_mapping=torch.full((1,), -1, dtype=torch.int64, device=device),
+        block_table=torch.zeros(1, pages, dtype=torch.int32, device=device),
+        query_start_loc=torch.arange(2, dtype=torch.int32, device=device),
+        num_actual_tokens=1,
+        max_query_len=1,
+        max_seq_len=1,
+        num_decodes=1,
+        num_decode_tokens=1,
+    )
+    width = impl.num_heads * impl.head_size
+    query = torch.zeros(1, width, dtype=vllm_config.model_config.dtype, device=device)
+    impl.forward(layer, query, query, query, layer.kv_cache, metadata)
+
+
+def _verified(builder: Any, layers: list[Any], query_len: int) -> int:
+    """The most query tokens a sequence that the kernel takes: all of them, or one."""
+    reason = _refusal(builder, layers, query_len)
+    if reason is None:
+        return query_len
+    _stand_aside(f"verifying {query_len} tokens a sequence", reason)
+    return 1
+
+
+def _route(builder: Any, layers: list[Any], query_len: int) -> Route:
+    config, setting = builder.vllm_config, _setting(builder, layers[0].impl, query_len)
+    route = Route(setting, config.scheduler_config.max_num_seqs, config.model_config.dtype, builder.device)
+    logger.info("P67: %d layers decode, and verify up to %d tokens, by tq_verify", len(layers), query_len)
+    return route
+
+
+def _refusal(builder: Any, layers: list[Any], query_len: int) -> str | None:
+    """Why the kernel does not serve these layers, or None."""
+    if torch.version.hip is not None:
+        return "the kernel is for NVIDIA's cards"
+    if builder.vllm_config.parallel_config.use_ubatching:
+        return "micro-batches run beside each other, and would share one scratch"
+    try:
+        launching()
+    except ImportError as error:
+        return f"the kernel cannot be loaded: {error}"
+    settings = {_setting(builder, layer.impl, query_len) for layer in layers}
+    reasons = [_feature(layer) for layer in layers] + [refusal(one) for one in settings]
+    if len(settings) != 1:
+        reasons.append("layers of several shapes share one cache")
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _feature(layer: Any) -> str | None:
+    """What a layer has that its setting does not tell."""
+    if not layer.impl.tq_config.key_fp8:
+        return "keys are not stored as FP8"
+    if getattr(layer.impl, "_soa_store", False):
+        return "data and scales of the cache lie apart"
+    if getattr(layer.impl, "sinks", None) is not None:
+        return "attention sinks"
+    return None
+
+
+def _setting(builder: Any, impl: Any, query_len: int) -> Setting:
+    """What the kernel's guards ask about."""
+    config, spec, device = impl.tq_config, builder.kv_cache_spec, builder.device
+    slot = config.slot_size_aligned
+    backend = sys.modules[type(impl).__module__]
+    capability = torch.cuda.get_device_capability(device) if device.type == "cuda" else (9, 0)
+    return Setting(
+        layout=SlotLayout(impl.head_size, config.key_packed_size, config.value_packed_size, slot),
+        page_size=spec.block_size,
+        query_heads=impl.num_heads,
+        kv_heads=impl.num_kv_heads,
+        max_query_len=query_len,
+        capability=capability,
+        fp8_format="e4b15" if backend._use_fp8_e4b15(device.index or 0) else "e4nv",  # noqa: SLF001 - its own answer
+        cache_strides=(spec.page_size_bytes, impl.num_kv_heads * slot, slot),
+        sliding_window=getattr(spec, "sliding_window", None) or 0,
+    )
+
+
+def _stand_aside(what: str, reason: str) -> None:
+    """Tell why the engine's own path does it, once a reason."""
+    skips = _genesis_skips["P67"]
+    told = f"{what}: {reason}"
+    if told not in skips:
+        logger.warning("P67: %s stays with the engine's own kernel: %s", what, reason)
+    skips[told] = skips.get(told, 0) + 1

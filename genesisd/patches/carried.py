@@ -1,0 +1,59 @@
+"""Code of this program that a patch carries into the engine: new files, of the modules as they stand.
+
+``genesisd.x.y`` becomes ``vllm.genesis.x.y``: imports are led to the copies, so that the engine needs nothing of this
+program. What a module imports of it comes along. The texts are the patch's edits, so the key of a build changes with
+them, and they are attested like any other code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import genesisd
+from genesisd.patches.edits import NewFile
+
+_ROOT = Path(genesisd.__file__).parent
+_IMPORT = re.compile(r"^(\s*(?:from|import) )genesisd\b", re.MULTILINE)
+
+
+def carried(*modules: str) -> tuple[NewFile, ...]:
+    """The modules, all that they import of this program, and the packages in which they lie.
+
+    Args:
+        modules: names after ``genesisd.``, such as ``carried.turboquant``.
+    """
+    wanted, found = list(modules), dict[str, NewFile]()
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            text = _path(name).read_text(encoding="utf-8")
+            found[name] = _copy(name, text)
+            wanted += [*_parent(name), *_imports(text)]
+    return tuple(found[name] for name in sorted(found))
+
+
+def _copy(name: str, text: str) -> NewFile:
+    target = Path("vllm/genesis") / _path(name).relative_to(_ROOT)
+    return NewFile(f"carry_{name or 'genesis'}", target.as_posix(), _IMPORT.sub(r"\1vllm.genesis", text))
+
+
+def _path(name: str) -> Path:
+    place = _ROOT.joinpath(*name.split(".")) if name else _ROOT
+    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+
+
+def _parent(name: str) -> Iterator[str]:
+    if name:
+        yield name.rpartition(".")[0]
+
+
+def _imports(text: str) -> Iterator[str]:
+    """Modules of this program, by name after its own; ``from package import module`` included."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "genesisd":
+            module = (node.module or "").partition(".")[2]
+            yield module
+            yield from (name for one in node.names if _path(name := f"{module}.{one.name}".lstrip(".")).is_file())

@@ -1,0 +1,135 @@
+"""P67: TurboQuant verifies drafts one request after the other, and a full CUDA graph verifies against nothing.
+
+K+1 tokens of a request are a prefill to the backend. Its loop over requests reads their lengths on the CPU and starts
+a launch for each, in which every query token and every query head reads the whole cache again. While a graph is
+captured these lengths are the dummy batch's, without any cached token, and the graph keeps them: from then on drafts
+are held against the few tokens of their own step, whatever was said before.
+
+Here K+1 tokens are a decode, and decodes go to one kernel that reads each byte of the cache once for all query tokens
+and all heads that share it, with the lengths on the GPU.
+"""
+
+from __future__ import annotations
+
+from genesisd.patches.carried import carried
+from genesisd.patches.conditions import Fact, Is
+from genesisd.patches.edits import MODULE, AnchorEdit, Marker, Placement, Variant, replacing
+from genesisd.patches.flags import Alias, Flag
+from genesisd.patches.lifecycle import Lifecycle, Origin
+from genesisd.patches.model import Patch, Proof, Study
+
+FILE = "vllm/v1/attention/backends/turboquant_attn.py"
+WORKER = "vllm/v1/worker/gpu_worker.py"
+BUILDER = "TurboQuantMetadataBuilder"
+IMPL = "TurboQuantAttentionImpl"
+ATTEND = """\
+        routed = genesis_turboquant.attend(self, query, kv_cache, attn_metadata)
+        if routed is not None:
+            return routed
+"""
+WARM_UP = """\
+        from vllm.genesis.carried.turboquant import warm_up as genesis_warm_up
+
+        genesis_warm_up(self.vllm_config)
+"""
+WARMED = "        kernel_warmup(self)\n"
+METHOD, INNER = "Worker.compile_or_warm_up_model", "Worker._compile_or_warm_up_model"
+"""Where a worker compiles: from 0.33 on the inner one does, and the other one calls it."""
+
+
+def _warming(method: str, other: str) -> AnchorEdit:
+    """The kernel is compiled with the engine's own, before graphs are captured."""
+    return AnchorEdit(
+        f"warm_up_in_{method.partition('.')[2]}",
+        WORKER,
+        method,
+        (Variant(WARMED, WARM_UP),),
+        placement=Placement.AFTER,
+        required=False,
+        unless=Marker(WORKER, WARMED, other),
+    )
+
+
+PATCH = Patch(
+    id="P67",
+    title="Verify K+1 drafts in one TurboQuant kernel",
+    family="turboquant",
+    lifecycle=Lifecycle.EXPERIMENTAL,
+    origin=Origin.RELATED,
+    flag=Flag(
+        "P67_TQ_MULTI_QUERY_KERNEL",
+        (Alias("PN521_TQ_RAW_TAIL_VERIFY"), Alias("PN521_SPLIT_K"), Alias("PN522_TQ_RAW_TAIL_WARMUP")),
+    ),
+    upstream=(40914,),
+    credit="Genesis",
+    versions=">=0.24.0",
+    applies_to=Is(Fact.KV_CACHE_DTYPE, ("turboquant_k8v4",)),
+    edits=(
+        AnchorEdit(
+            "import",
+            FILE,
+            MODULE,
+            (
+                Variant(
+                    "from vllm.v1.attention.ops.triton_turboquant_store import triton_turboquant_store\n",
+                    "from vllm.genesis.carried import turboquant as genesis_turboquant\n",
+                ),
+            ),
+            placement=Placement.AFTER,
+        ),
+        replacing(
+            "count_drafts_as_decode",
+            FILE,
+            f"{BUILDER}.__init__",
+            "        self._init_reorder_batch_threshold(1, supports_spec_as_decode=False)\n",
+            "        self._init_reorder_batch_threshold(1, supports_spec_as_decode=True)\n"
+            "        if not genesis_turboquant.opens(self):\n"
+            "            self._init_reorder_batch_threshold(1, supports_spec_as_decode=False)\n",
+        ),
+        replacing(
+            "drafts_are_no_prefill",
+            FILE,
+            f"{BUILDER}.build",
+            "            is_prefill=(cam.max_query_len > 1),\n",
+            "            is_prefill=(cam.max_query_len > self.reorder_batch_threshold),\n",
+        ),
+        AnchorEdit(
+            "count",
+            FILE,
+            f"{BUILDER}.build",
+            (
+                Variant(
+                    "        return TurboQuantMetadata(\n",
+                    "        genesis_turboquant.count(self, num_decodes)\n",
+                ),
+            ),
+            placement=Placement.BEFORE,
+        ),
+        replacing(
+            "drafts_in_a_mixed_batch",
+            FILE,
+            f"{IMPL}.forward",
+            "                max_query_len=1,\n",
+            "                # One token each, unless there are drafts among them.\n"
+            "                max_query_len=1 if num_decode_tokens == num_decodes else attn_metadata.max_query_len,\n",
+        ),
+        AnchorEdit(
+            "attend",
+            FILE,
+            f"{IMPL}._decode_attention",
+            (Variant("        # Acquire shared decode scratch buffers from WorkspaceManager.\n", ATTEND),),
+            placement=Placement.BEFORE,
+        ),
+        *(_warming(method, other) for method, other in ((METHOD, INNER), (INNER, METHOD))),
+        *carried("carried.turboquant"),
+    ),
+    proofs=(Proof("worker", counter="vllm.genesis.carried.turboquant:_genesis_hits"),),
+    study=Study(
+        upstream="proposes a kernel for several query tokens, and a grouping of heads, apart from each other",
+        ours="one kernel for both and for plain decoding, with its own scratch and a launch for the whole batch; what "
+        "it cannot read (another layout, another key format, a sliding window) stays with the engine's own path, and "
+        "the log says why",
+        tests="drafts of several requests, decodes and prompts beside them, a captured step whose lengths change, "
+        "shapes that are refused",
+    ),
+)

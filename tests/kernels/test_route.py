@@ -1,0 +1,124 @@
+"""The way from the engine's backend to the kernels, with the kernels themselves in triton's interpreter."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the kernels need torch and triton: pip install genesisd[kernels]")
+pytest.importorskip("triton", reason="the kernels need torch and triton: pip install genesisd[kernels]")
+
+from genesisd.carried import scratch
+from genesisd.carried.route import Route
+from genesisd.kernels.tq_verify import K8V4, cases, problems
+from genesisd.kernels.tq_verify.guards import Setting
+from genesisd.kernels.tq_verify.reference import reference
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
+HEADS, KV_HEADS, DIM = 4, 2, 64
+
+
+def route(sequences=4, query_len=3, *, warm=True):
+    """The way of layers that verify two drafts; warm, unless compiling is what is looked at: it takes a while here."""
+    layout = K8V4(DIM)
+    strides = (16 * KV_HEADS * layout.slot_bytes, KV_HEADS * layout.slot_bytes, layout.slot_bytes)
+    setting = Setting(layout, 16, HEADS, KV_HEADS, query_len, (9, 0), "e4nv", strides)
+    one = Route(setting, sequences, torch.bfloat16, torch.device("cpu"))
+    if warm:
+        one._warm_up = lambda *_: None
+    return one
+
+
+def step(lengths, new, seed=1):
+    """A batch, its metadata as the backend has it, and what is right."""
+    case = cases.Case("x", HEADS, KV_HEADS, DIM, lengths, new)
+    problem = problems.make(case, "cpu", seed=seed)
+    query, cache, table, lens, starts = problem.arguments()
+    metadata = types.SimpleNamespace(
+        seq_lens=lens, query_start_loc=starts, block_table=table, max_query_len=max(new, default=1)
+    )
+    return (query, cache, metadata, problem.scale), reference(*problem.arguments(), scale=problem.scale)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "new"),
+    [((70, 33, 5), (3, 3, 3)), ((70, 33, 5), (1, 1, 1)), ((70, 33, 5), (2, 1, 3)), ((70,), (2,)), ((9,) * 6, (3,) * 6)],
+    ids=["drafts", "decoded", "drafts of any number", "fewer drafts", "more sequences than were foreseen"],
+)
+def test_a_batch_gets_its_attention(lengths, new):
+    """Whatever the numbers of drafts are, within what was foreseen or not."""
+    arguments, right = step(lengths, new)
+    assert problems.error(route().attend(*arguments), right) < cases.TOLERANCE
+
+
+def test_layers_share_one_scratch():
+    """A second group of layers reserves nothing where the first one's memory is large enough."""
+    route()
+    held = dict(scratch._POOLS[torch.device("cpu")])
+    route()
+    assert all(held[name] is one for name, one in scratch._POOLS[torch.device("cpu")].items())
+
+
+def test_memory_that_a_graph_may_hold_is_never_given_back():
+    """A larger group of layers takes new memory, and the old one stays where it was."""
+    route(sequences=1)
+    held = dict(scratch._POOLS[torch.device("cpu")])
+    route(sequences=64)
+    kept = [*scratch._OUTGROWN, *scratch._POOLS[torch.device("cpu")].values()]
+    assert all(any(one is other for other in kept) for one in held.values())
+
+
+def test_rows_of_padding_are_numbers():
+    """Behind the last query token a captured batch has rows that no kernel writes: they never hold what is none."""
+    (query, cache, metadata, scale), _ = step((70, 33), (3, 3))
+    padded = torch.cat([query, query[:2]])
+    for _ in range(2):
+        assert torch.isfinite(route().attend(padded, cache, metadata, scale).float()).all()
+
+
+def test_a_cache_that_lies_otherwise_is_refused():
+    """What the layout did not tell is seen at the tensor itself, before the first request."""
+    (query, cache, metadata, scale), _ = step((70,), (3,))
+    odd = torch.zeros(*cache.shape[:3], cache.shape[3] + 1, dtype=torch.uint8)[..., :-1]
+    with pytest.raises(RuntimeError, match="multiples of 4"):
+        route(warm=False).attend(query, odd, metadata, scale)
+
+
+def test_it_is_warm_once_it_ran():
+    """Both cuts of every batch were launched by then, so that no request waits for a compiler."""
+    arguments, _ = step((5,), (1,))
+    one = route(sequences=2, warm=False)
+    assert not one.is_warm
+    launched = set()
+    real = one._launch
+    one._launch = types.SimpleNamespace(**vars(real) | {"tq_verify": spy(real.tq_verify, launched)})
+    one.attend(*arguments)
+    assert one.is_warm
+    assert launched == {(tokens, plan) for (_, tokens), plan in one._plans.items()}
+
+
+def spy(real, launched):
+    """The launch, with a note of how it was cut."""
+
+    def launch(*arguments, **options):
+        launched.add((options["max_query_len"], options["plan"]))
+        return real(*arguments, **options)
+
+    return launch
+
+
+def test_scratch_of_other_numbers_is_not_taken():
+    """Memory that was reserved as other numbers is no scratch."""
+    device = torch.device("cpu")
+    scratch.reserve(device, {"x": (4, torch.float32)})
+    assert scratch.take(device, "x", (2, 2), torch.float16) is None
+    assert scratch.take(device, "x", (5,), torch.float32) is None
+    assert scratch.take(device, "x", (2, 2), torch.float32).shape == (2, 2)
+
+
+def test_a_setting_tells_layers_apart():
+    """Two layers of one shape are one setting."""
+    one = route().setting
+    assert {one, dataclasses.replace(one)} == {one}
