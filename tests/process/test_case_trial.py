@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sys
@@ -10,13 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from genesisd.clock import SystemClock
 from genesisd.identity import process_ref
 from genesisd.patches.catalog import catalog
-from genesisd.watch.model import Pin
+from genesisd.watch.model import Pin, Pull, State
+from genesisd.watch.refs import UPSTREAM, Ref
 from genesisd.wiring import case_host
+from genesisd.wiring.appraiser import ChildAppraiser
 from genesisd.wiring.case_host import CaseError, CaseHost
 from genesisd.wiring.case_trial import tried
 from genesisd.wiring.overlay import overlay
+from tests.helpers.keeper import eventually
 from tests.helpers.planted_tree import plant, planted
 
 pytestmark = pytest.mark.process
@@ -25,7 +30,7 @@ EVERY = {patch.id: patch for patch in catalog()}
 CASE = "tests/catalog/cases/planted.py"
 SOURCE = f"""
 import os, pathlib
-ID = {PATCH.id!r}
+ID = "{PATCH.id}"
 VERDICTS = {{"0.32.0": "applied"}}
 RED, GREEN = {{"has": False}}, {{"has": True}}
 def observe(version):
@@ -155,3 +160,40 @@ def test_an_overlay_is_the_tree_with_some_files_changed(tmp_path):
     assert (target / "p/a/x.py").read_bytes() == b"new\r\n"
     assert (target / "p/a/y.py").is_symlink()
     assert (tree / "p/a/x.py").read_text() == "p/a/x.py"
+
+
+CHILD = """
+import sys, pathlib
+from genesisd.wiring import appraise
+from genesisd.wiring.patch_facts import PatchFacts
+appraise.CHECKOUT = pathlib.Path(sys.argv[1])
+appraise.patch_facts = lambda: PatchFacts(checkout=appraise.CHECKOUT).facts()
+sys.exit(appraise.main())
+"""
+PULL = Pull(ref=Ref(UPSTREAM, 1), state=State.MERGED, checked_at=1.0, head="abc")
+
+
+async def test_a_dossier_tells_what_the_case_said(checkout, pin):
+    """Through the child that looks into pins, and which test was run."""
+    appraiser = ChildAppraiser(SystemClock(), argv=(sys.executable, "-c", CHILD, str(checkout)))
+    found = await appraiser.dossier(PATCH.id, PULL, None, pin)
+    assert found.tests == {CASE: "fails without, passes with ours"}
+    assert found.ran == (CASE,)
+    bare = await appraiser.dossier(PATCH.id, PULL, None, replace(pin, python=""))
+    assert bare.ran == ()
+    assert "it has no environment here" in bare.tests[CASE]
+
+
+async def test_a_look_that_is_ended_takes_its_case_along(checkout, pin, tmp_path):
+    """Nothing of it computes on beside the workers."""
+    told = tmp_path / "pid"
+    waits = f"    pathlib.Path({str(told)!r}).write_text(str(os.getpid()))\n    import time; time.sleep(600)\n"
+    (checkout / CASE).write_text(SOURCE.replace("    if version", f"{waits}    if version"))
+    argv = (sys.executable, "-c", CHILD, str(checkout))
+    asked = asyncio.create_task(ChildAppraiser(SystemClock(), argv=argv).dossier(PATCH.id, PULL, None, pin))
+    await eventually(lambda: told.exists() and told.read_text())
+    case = int(told.read_text())
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    await eventually(lambda: process_ref(case) is None)
