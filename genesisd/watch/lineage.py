@@ -23,7 +23,9 @@ _NUMBERED = re.compile(
 )
 _REVERTED_COMMITS = re.compile(r"^This reverts commits? (?P<oids>.*?)(?:reversing|$)", re.MULTILINE | re.IGNORECASE)
 _REVERTED_PULL = re.compile(r"^Reverts (?:(?P<repo>[\w.-]+/[\w.-]+))?#(?P<number>[1-9]\d{0,8})\b", re.MULTILINE)
-_COPIED = re.compile(r"^\s*\(cherry[- ]picked from commit (?P<oid>[0-9a-f]{7,64})\)\s*$", re.MULTILINE | re.IGNORECASE)
+_COPIED = re.compile(
+    r"^[ \t]*\(cherry[- ]picked from commit (?P<oid>[0-9a-f]{7,64})\)[ \t\r]*$", re.MULTILINE | re.IGNORECASE
+)
 _HEX = re.compile(r"\b[0-9a-f]{7,64}\b")
 _HUNK = re.compile(rb"^@@ -\S+ \+\S+ @@.*$")
 

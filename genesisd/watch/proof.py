@@ -14,7 +14,7 @@ from genesisd.watch.held import counted
 from genesisd.watch.model import AnchorFact, Content, Known, Lineage, PinFacts, Rung
 from genesisd.watch.rows import Row, SweepRow, WatchRow
 
-_PAGE = re.compile(r"https?://\S+?(?=[\s),;]|\.\s|\.?$)|\b[\w./-]+\.md\b(?:\s?§\s?[\w.]+)?")
+_PAGE = re.compile(r"https?://\S+?(?=[\s),;]|\.\s|\.?$)|\b[\w./-]{1,200}\.md\b(?:\s?§\s?[\w.]+)?")
 
 
 def upstream(known: Known) -> Iterator[str]:

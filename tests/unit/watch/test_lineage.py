@@ -249,3 +249,9 @@ def test_diffs_of_binary_files_are_told_apart_by_their_contents():
     assert patch_fingerprint(both) == patch_fingerprint(both.replace(b"1111111", b"7"))
     after = DIFF + binary % b"222"
     assert patch_fingerprint(after) != patch_fingerprint(after.replace(b"+two", b"+zwei"))
+
+
+def test_a_trailer_is_found_in_a_long_message():
+    """Indented, with the line ends of another system, behind tens of thousands of empty lines: a daemon reads it too."""
+    body = "\n" * 60_000 + f"  (cherry picked from commit {A})\r\n"
+    assert read_message(B, "x", body, HOME).copies == (A,)
