@@ -115,10 +115,14 @@ def _is_over(old: KeptDecision, now: float) -> bool:
 
 
 def _passes(old: KeptDecision, covers: Collection[str] | None, now: float) -> bool:
-    """An answer outlives the facts: should they come back, the person need not give it again."""
+    """A no outlives the facts: should they come back, the person need not give it again.
+
+    A yes has been carried out by then. What comes back is another one of its kind, such as an anchor that was mended and
+    that a later push breaks once more.
+    """
     if covers is not None and old.decision.row not in covers:
         return False
-    return old.standing is Standing.OPEN or _is_over(old, now)
+    return old.standing in {Standing.OPEN, Standing.ACCEPTED} or _is_over(old, now)
 
 
 def _end(old: KeptDecision) -> KeptDecision:

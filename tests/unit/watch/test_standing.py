@@ -84,8 +84,8 @@ def test_a_note_that_comes_back_is_no_news():
 
 
 def test_what_is_not_made_again_has_passed():
-    """Where it was open, or its snooze is over."""
-    for old in (KEPT, kept(Standing.SNOOZED, until=NOW)):
+    """Where it was open, its snooze is over, or somebody said yes: then it is done, and who said so stays to be read."""
+    for old in (KEPT, kept(Standing.SNOOZED, until=NOW), kept(Standing.ACCEPTED)):
         assert lists(meet((old,), (), NOW, covers=None)) == {
             "passed": (replace(old, standing=Standing.PASSED, until=None),)
         }
@@ -94,15 +94,22 @@ def test_what_is_not_made_again_has_passed():
 @pytest.mark.parametrize(
     "old",
     [
-        kept(Standing.ACCEPTED),
         kept(Standing.DECLINED, revisit_when=WHEN),
         kept(Standing.SNOOZED, until=NOW + 1),
         kept(Standing.PASSED),
     ],
 )
-def test_an_answer_outlives_the_facts(old):
+def test_a_no_outlives_the_facts(old):
     """Near miss: nothing changes, so that it need not be given again should they come back."""
     assert lists(meet((old,), (), NOW, covers=None, is_true=true)) == {}
+
+
+def test_what_was_accepted_and_comes_back_is_asked_anew():
+    """An anchor was mended as promised, and a later push breaks it once more: nobody promised that."""
+    accepted = kept(Standing.ACCEPTED)
+    (done,) = meet((accepted,), (), NOW, covers=None).passed
+    (again,) = meet((done,), (NEW,), NOW + 1, covers=None).reopened
+    assert (again.standing, again.opened, again.by) == (Standing.OPEN, NOW + 1, "root")
 
 
 def test_only_rows_that_were_looked_at_can_pass():
