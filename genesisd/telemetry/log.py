@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from genesisd.telemetry.outlet import Outlet
 
 Format = Literal["auto", "json", "human"]
 _PRIORITY = {"debug": 7, "info": 6, "warning": 4, "error": 3, "critical": 2}
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _QUIET = ("aiohttp.access", "apscheduler", "asyncio")
 """Loggers whose info says nothing to an operator."""
 
@@ -83,7 +85,7 @@ def _formatter(human: bool, *, colours: bool, journal: bool) -> logging.Formatte
     foreign = _shared()[1:]
     last: list[Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
     if human:
-        last += [_local_time, _console(colours=colours)]
+        last += [_local_time, _harmless, _console(colours=colours)]
     else:
         last += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
     if journal:
@@ -96,6 +98,14 @@ def _console(*, colours: bool) -> Processor:
     return structlog.dev.ConsoleRenderer(
         colors=colours, pad_event_to=24, exception_formatter=structlog.dev.plain_traceback
     )
+
+
+def _harmless(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """What others wrote (a title of upstream's, a worker's words) steers no terminal. Anything but text is shown quoted."""
+    return {
+        key: _STEERING.sub("\N{REPLACEMENT CHARACTER}", value) if isinstance(value, str) else value
+        for key, value in event.items()
+    }
 
 
 def _local_time(_: WrappedLogger, __: str, event: EventDict) -> EventDict:

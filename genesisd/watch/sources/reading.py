@@ -15,6 +15,7 @@ from genesisd.watch.refs import Ref
 
 _OID = re.compile(r"[0-9a-f]{7,64}")
 _REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}$)[A-Za-z0-9._-]+")
+_STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 MOST_FILES = 100
 _FIRST_YEAR, _LAST_YEAR = 2, 9998
 """Anything else could not be told as a date in every zone."""
@@ -127,12 +128,15 @@ def _common(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def text(value: Any) -> str:
-    """Text that files, stores and pages take: JSON can spell half of a character, and UTF-8 cannot."""
-    return str(value).encode("utf-8", "replace").decode()
+    """Text that files, stores, pages and terminals take.
+
+    JSON can spell half of a character, which UTF-8 cannot, and commands to whatever shows it: anybody may write a title.
+    """
+    return _STEERING.sub("\N{REPLACEMENT CHARACTER}", str(value).encode("utf-8", "replace").decode())
 
 
 def _line(value: Any) -> str:
-    return " ".join(text(value).split())
+    return text(" ".join(str(value).split()))
 
 
 def _when(value: Any) -> float | None:

@@ -47,6 +47,14 @@ def test_people_get_one_plain_line():
     assert "\x1b" not in line
 
 
+def test_what_others_wrote_steers_no_terminal():
+    """A title of upstream's or a worker's words are shown with their escapes made harmless; tabs and lines stay."""
+    said = {"title": "a\x1b[2Jb", "text": "\x9b31m\tc\u202e", "reasons": ["\x1b]0;x\x07"]}
+    shown = "\n".join(lines("human", act=lambda logger: logger.info("pull\x07", **said)))
+    assert [sign for sign in shown if not (sign.isprintable() or sign in "\n\t")] == []
+    assert "a\ufffd[2Jb" in shown
+
+
 def test_libraries_log_the_same_way():
     """A warning of aiohttp is JSON as well; its info is left out."""
 

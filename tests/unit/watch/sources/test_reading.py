@@ -285,6 +285,17 @@ def test_a_page_that_is_none(told):
     assert isinstance(read_page(UPSTREAM, "n", told, 5.0), str)
 
 
+def test_a_title_steers_nothing_that_shows_it():
+    """Anybody may write one, and it goes to terminals, logs and pages. Joined signs stay together."""
+    told = {
+        "title": " a\x1b[2J\n\tb\x9b31m \u202ec \U0001f469\u200d\U0001f4bb",
+        "labels": {"nodes": [{"name": "x\x07"}]},
+    }
+    found = node_pull(ONE, UPSTREAM, NODE | told, 0.0)
+    assert found.title == "a\ufffd[2J b\ufffd31m \ufffdc \U0001f469\u200d\U0001f4bb"
+    assert found.labels == ("x\ufffd",)
+
+
 def test_half_a_character_is_a_question_mark():
     """JSON can spell what UTF-8 cannot; a title like that would keep every answer of the night out of the store."""
     told = node_pull(ONE, UPSTREAM, NODE | {"title": "a \ud800b", "labels": {"nodes": [{"name": "\udfff"}]}}, 0.0)
