@@ -177,7 +177,7 @@ def _sought(text: Text, old: Sequence[str], new: Sequence[str], *, exact: bool) 
     if exact:
         return _apart(old, text.find(old), new, text.find(new))
     before, after = words(old), words(new)
-    found = _apart(before, text.find_words(before), after, text.find_words(after))
+    found = _apart(before, text.find_laid(old), after, text.find_laid(new))
     return tuple(tuple(map(text.line_of, places)) for places in found)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 _DEFINITION = re.compile(r"(?:async\s+def|def|class)\s+(\w+)")
 _MODULE_NAME = re.compile(r"^(?:class|def|async def) (\w+)", re.MULTILINE)
@@ -113,6 +113,23 @@ class Text:
             return ()
         joined, starts, _ = self._words
         return tuple(bisect_right(starts, at) - 1 for at in _all(joined, "\0" + "\0".join(wanted) + "\0"))
+
+    def find_laid(self, block: Sequence[str]) -> tuple[int, ...]:
+        """As ``find_words`` of the lines of ``block``, where each statement is as deep in the others as it is there.
+
+        Words alone would take a line that left its condition for the one within it.
+        """
+        laid = tuple(_laid(block))
+        return tuple(at for at in self.find_words([token for token, _ in laid]) if self._steps_agree(laid, at))
+
+    def _steps_agree(self, laid: Sequence[tuple[str, int | None]], at: int) -> bool:
+        _, _, line_of = self._words
+        depths = [
+            (depth, _depth(self.lines[line_of[n]]))
+            for n, (_, depth) in enumerate(laid, at)
+            if depth is not None and (n == 0 or line_of[n] != line_of[n - 1])
+        ]
+        return all(_step(one[0], two[0]) == _step(one[1], two[1]) for one, two in pairwise(depths))
 
     def line_of(self, token: int) -> int:
         """The line on which a token stands."""
@@ -246,6 +263,24 @@ def _same(line: str, heading: str, name: str | None) -> bool:
         return defined(line) == name
     # Git shows no more than eighty bytes of it.
     return line.strip().startswith(heading)
+
+
+def _laid(lines: Sequence[str]) -> Iterator[tuple[str, int | None]]:
+    """Each word, and where it begins a statement how deep that stands. Within brackets depth says nothing."""
+    found: list[tuple[str, int | None]] = []
+    level = 0
+    for line in lines:
+        here = words((line,))
+        if here and here[0] in {")", "]", "}"} and found and found[-1][0] == ",":
+            found.pop()
+        for n, token in enumerate(here):
+            found.append((token, _depth(line) if n == 0 and level == 0 else None))
+            level = max(0, level + (token in {"(", "[", "{"}) - (token in {")", "]", "}"}))
+    yield from found
+
+
+def _step(one: int, two: int) -> int:
+    return (two > one) - (two < one)
 
 
 def _depth(line: str) -> int:

@@ -270,6 +270,25 @@ def test_a_file_to_be_removed_is_absent_while_it_is_there():
     assert verdict(removed, None).content is Content.PRESENT
 
 
+def test_words_out_of_their_condition_are_not_the_change():
+    """The same words in the same order, and another program: neither present nor absent. Deeper as a whole is the same."""
+    after = BEFORE.replace(
+        "        logger.debug", "        if request.late:\n            self.count(request)\n        logger.debug"
+    )
+    changes = change(BEFORE, after)
+    again = after.replace("self.count(request)", "self.count( request )")
+    assert verdict(changes, again).rung is Rung.REGION_HASH
+    assert verdict(changes, again).content is Content.PRESENT
+    left = BEFORE.replace("            request.computed += request.scheduled\n", "            self.see( request )\n")
+    within = BEFORE.replace(
+        "            request.computed", "            self.see(request)\n            request.computed"
+    )
+    dedented = left.replace(
+        "        return batch", "        request.computed += request.scheduled\n        return batch"
+    )
+    assert verdict(change(BEFORE, within), dedented).content is Content.CHANGED
+
+
 def test_a_file_that_only_went_elsewhere_was_not_removed():
     """Its class stands in another file of that pin, which nobody removed: a person looks.
 
