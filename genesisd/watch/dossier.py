@@ -168,13 +168,17 @@ def _held(edit: OurEdit, variant: tuple[str, str], upstreams: str, covered: bool
 def _brings(text: Text, scope: str, variant: tuple[str, str]) -> bool:
     """Whether the scope has every telling line that ours adds, and none of those that ours takes away."""
     before, after = (bare(one.splitlines()) for one in variant)
-    # Layout and comments are nobody's merit.
-    there = {words((line,)) for line in _lines(text, scope)}
-    added = {words((line,)) for line in after if telling((line,))} - {words((line,)) for line in before}
-    taken = {words((line,)) for line in before if telling((line,))} - {words((line,)) for line in after}
+    there = {_said(line) for line in _lines(text, scope)}
+    added = {_said(line) for line in after if telling((line,))} - {_said(line) for line in before}
+    taken = {_said(line) for line in before if telling((line,))} - {_said(line) for line in after}
     if not added:
         return bool(taken) and not taken & there
     return added <= there and not taken & there
+
+
+def _said(line: str) -> tuple[int, tuple[str, ...]]:
+    """Its words, and how deep: a line that left its condition is another. Other layout and comments are nobody's merit."""
+    return len(line) - len(line.lstrip()), words((line,))
 
 
 def _is_untouched(text: Text, scope: str, variant: tuple[str, str]) -> bool:

@@ -79,6 +79,18 @@ def test_layout_and_comments_do_not_matter():
     assert covered(dossier(text)) == [True, True]
 
 
+def test_a_line_out_of_its_condition_does_not_cover():
+    """The same words one behind the other, and what ours puts into the loop stands behind it: a person judges."""
+    loop = "        for request in self.running:\n            request.computed += request.scheduled\n"
+    edit = OurEdit(
+        id="a", path=FILE, scope="Scheduler.step", variants=((loop, f"{loop}            self.see(request)\n"),)
+    )
+    found = dossier(PRISTINE.replace(loop, f"{loop}        self.see(request)\n"), edits=(edit,))
+    assert (found.outcome, covered(found)) == (Outcome.DIFFERENT, [None])
+    inside = dossier(PRISTINE.replace(loop, f"{loop}            self.see( request )  # so\n"), edits=(edit,))
+    assert (inside.outcome, covered(inside)) == (Outcome.RETIRE, [True])
+
+
 def test_equal_lines_elsewhere_do_not_cover():
     """What ours brings stood in the scope before, at another place; upstream left ours as it was, so a person judges."""
     elsewhere = "        self.pool.free(request.blocks)\n        return request\n"
