@@ -31,8 +31,9 @@ class Route:
         """Plan every batch of up to ``sequences`` and reserve memory for the largest."""
         self.setting = setting
         self.query_len = setting.max_query_len
+        self._sequences = sequences
         self._launch = launching()
-        self._plans: dict[tuple[int, int], Plan] = {}
+        self._plans: dict[tuple[int, int, int, int], Plan] = {}
         self._warm: set[tuple[object, ...]] = set()
         heads, dim = setting.query_heads, setting.layout.head_dim
         query = torch.empty(0, heads, dim, dtype=dtype, device=device)
@@ -41,8 +42,7 @@ class Route:
         wanted = {"out": (sequences * self.query_len * heads * dim, dtype)}
         for batch in range(1, sequences + 1):
             for tokens in {1, self.query_len}:
-                plan = plan_for(self._launch.shape_of(query, cache, batch, tokens))
-                self._plans[batch, tokens] = plan
+                plan = self._plan(query, cache, batch, tokens)
                 for name, like in self._parts(plan, batch * tokens, dtype).items():
                     count = max(like.numel(), wanted.get(name, (0,))[0])
                     wanted[name] = (count, like.dtype)
@@ -62,7 +62,7 @@ class Route:
 
     def _run(self, query: Any, cache: Any, table: Any, lens: Any, starts: Any, tokens: int, scale: float) -> Any:
         batch = lens.shape[0]
-        plan = self._plans.get((batch, tokens)) or plan_for(self._launch.shape_of(query, cache, batch, tokens))
+        plan = self._plan(query, cache, batch, tokens)
         parts = {
             name: scratch.take(query.device, name, like.shape, like.dtype)
             for name, like in self._parts(plan, query.shape[0], query.dtype).items()
@@ -76,6 +76,13 @@ class Route:
             out=scratch.take(query.device, "out", query.shape, query.dtype),
         )  # fmt: skip
 
+    def _plan(self, query: torch.Tensor, cache: torch.Tensor, batch: int, tokens: int) -> Plan:
+        """The cut, asked once for a batch and for tensors that are aligned alike."""
+        key = (batch, tokens, *_alignment(query))
+        if key not in self._plans:
+            self._plans[key] = plan_for(self._launch.shape_of(query, cache, batch, tokens))
+        return self._plans[key]
+
     def _parts(self, plan: Plan, rows: int, dtype: torch.dtype) -> dict[str, torch.Tensor]:
         """What the kernel's scratch is made of, without the memory."""
         heads, dim = self.setting.query_heads, self.setting.layout.head_dim
@@ -85,8 +92,8 @@ class Route:
 
     def _warm_up(self, query: torch.Tensor, cache: torch.Tensor, table: torch.Tensor) -> None:
         """Compile for tensors that lie like these, unless that was done, or a graph is being captured."""
-        strides = (query.stride(0), table.stride(0), *cache.stride())
-        kind = (*(stride % 16 == 0 for stride in strides), *cache.stride()[1:])
+        strides = (table.stride(0), cache.stride(0))
+        kind = (*_alignment(query), *(stride % 64 == 0 for stride in strides), *cache.stride()[1:])
         if kind in self._warm or _capturing(query):
             return
         lies = (cache.stride(0), cache.stride(1), cache.stride(2))
@@ -94,9 +101,10 @@ class Route:
         if refused is not None:
             raise RuntimeError(f"P67: {refused}; switch it off")
         self._warm.add(kind)
-        firsts = {(tokens, plan): batch for (batch, tokens), plan in reversed(self._plans.items())}
-        for (tokens, _), batch in firsts.items():
-            self._idle(query, cache, table, batch, tokens)
+        for tokens in {1, self.query_len}:
+            plans = {self._plan(query, cache, batch, tokens): batch for batch in range(self._sequences, 0, -1)}
+            for batch in plans.values():
+                self._idle(query, cache, table, batch, tokens)
 
     def _idle(self, query: torch.Tensor, cache: torch.Tensor, table: torch.Tensor, batch: int, tokens: int) -> None:
         """A launch over empty sequences: it compiles, and reads nothing."""
@@ -106,6 +114,11 @@ class Route:
         lens = torch.zeros(batch, dtype=torch.int32, device=query.device)
         starts = torch.arange(0, rows + 1, tokens, dtype=torch.int32, device=query.device)
         self._run(flat.unflatten(1, (heads, dim)), cache, pages, lens, starts, tokens, 1.0)
+
+
+def _alignment(query: torch.Tensor) -> tuple[int, int]:
+    """What of a query's place a kernel may be chosen by, and triton compiles for."""
+    return query.stride(0) % 16, query.data_ptr() % 16
 
 
 def _capturing(query: torch.Tensor) -> bool:

@@ -1,8 +1,8 @@
 """Code of this program that a patch carries into the engine: new files, of the modules as they stand.
 
 ``genesisd.x.y`` becomes ``vllm.genesis.x.y``: imports are led to the copies, so that the engine needs nothing of this
-program. What a module imports of it comes along. The texts are the patch's edits, so the key of a build changes with
-them, and they are attested like any other code.
+program. What a module imports of it comes along, and so does device code that it names. The texts are the patch's
+edits, so the key of a build changes with them, and they are attested like any other code.
 """
 
 from __future__ import annotations
@@ -29,15 +29,27 @@ def carried(*modules: str) -> tuple[NewFile, ...]:
     while wanted:
         name = wanted.pop()
         if name not in found:
-            text = _path(name).read_text(encoding="utf-8")
-            found[name] = _copy(name, text)
+            text = _read(_path(name))
+            found[name] = _copy(name, _path(name), _IMPORT.sub(r"\1vllm.genesis", text))
+            found |= {one.name: _copy(one.name, one, _read(one)) for one in _beside(name, text)}
             wanted += [*_parent(name), *_imports(text)]
     return tuple(found[name] for name in sorted(found))
 
 
-def _copy(name: str, text: str) -> NewFile:
-    target = Path("vllm/genesis") / _path(name).relative_to(_ROOT)
-    return NewFile(f"carry_{name or 'genesis'}", target.as_posix(), _IMPORT.sub(r"\1vllm.genesis", text))
+def _copy(name: str, path: Path, text: str) -> NewFile:
+    target = Path("vllm/genesis") / path.relative_to(_ROOT)
+    return NewFile(f"carry_{name or 'genesis'}", target.as_posix(), text)
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _beside(name: str, text: str) -> Iterator[Path]:
+    """Files of device code that a module names: they lie beside it."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith(".cu"):
+            yield _path(name).with_name(node.value)
 
 
 def _path(name: str) -> Path:

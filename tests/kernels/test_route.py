@@ -96,7 +96,7 @@ def test_it_is_warm_once_it_ran():
     one._launch = types.SimpleNamespace(**vars(real) | {"tq_verify": spy(real.tq_verify, launched)})
     one.attend(*arguments)
     assert one.is_warm
-    assert launched == {(tokens, plan) for (_, tokens), plan in one._plans.items()}
+    assert launched == {(tokens, plan) for (_, tokens, *_), plan in one._plans.items()}
 
 
 def spy(real, launched):
