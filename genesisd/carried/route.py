@@ -92,8 +92,9 @@ class Route:
 
     def _warm_up(self, query: torch.Tensor, cache: torch.Tensor, table: torch.Tensor) -> None:
         """Compile for tensors that lie like these, unless that was done, or a graph is being captured."""
-        strides = (table.stride(0), cache.stride(0))
-        kind = (*_alignment(query), *(stride % 64 == 0 for stride in strides), *cache.stride()[1:])
+        # Triton compiles once more for what 16 divides; the kernels count a cache's pages in words of 4 bytes.
+        divisible = (table.stride(0) % 16 == 0, cache.stride(0) % 64 == 0)
+        kind = (*_alignment(query), *divisible, *cache.stride()[1:])
         if kind in self._warm or _capturing(query):
             return
         lies = (cache.stride(0), cache.stride(1), cache.stride(2))

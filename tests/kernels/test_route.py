@@ -99,6 +99,17 @@ def test_it_is_warm_once_it_ran():
     assert launched == {(tokens, plan) for (_, tokens, *_), plan in one._plans.items()}
 
 
+@pytest.mark.parametrize(("first", "second", "kinds"), [(8, 16, 2), (16, 32, 1), (8, 12, 1)])
+def test_a_table_that_is_compiled_for_otherwise_is_warmed_for_again(first, second, kinds):
+    """The engine's own table may be wider than was thought, and then another kernel is launched."""
+    one = route(sequences=1, query_len=1, warm=False)
+    one._idle = lambda *_: None
+    (query, cache, _, _), _ = step((5,), (1,))
+    for width in (first, second):
+        one._warm_up(query, cache, torch.zeros(1, width, dtype=torch.int32))
+    assert len(one._warm) == kinds
+
+
 def spy(real, launched):
     """The launch, with a note of how it was cut."""
 
