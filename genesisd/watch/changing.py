@@ -24,12 +24,13 @@ Written = tuple[tuple[StatusChange, ...], str]
 async def write(path: Path, changes: Sequence[StatusChange], *, record: bool) -> Written:
     """As ``write_changes``, and ``record`` commits the file with git, the evidence in the message."""
     unfit = await commit.unfit(path) if record else None
-    made, trouble = await asyncio.to_thread(write_changes, path, changes)
+    made, trouble, saved = await asyncio.to_thread(_write, path, changes)
     if not record or not made:
         return made, trouble
     subject = f"Follow upstream: {', '.join(f'{one.ref} is {one.after}' for one in made[:NAMED])}"
     subject += f" and {len(made) - NAMED} more" if len(made) > NAMED else ""
-    done = unfit or await commit.commit(path, subject, tuple(f"{one.ref}: {one.evidence}" for one in made))
+    evidence = tuple(f"{one.ref}: {one.evidence}" for one in made)
+    done = unfit or await commit.commit(path, subject, evidence, saved=saved)
     return made, f"not committed: {done.reason}" if isinstance(done, commit.NotCommitted) else trouble
 
 
@@ -39,20 +40,26 @@ def write_changes(path: Path, changes: Sequence[StatusChange]) -> Written:
     Somebody may edit the file while a sweep goes on: it is read again, and their words stand. All changes are saved
     at once or none is. Blocks.
     """
+    made, trouble, _ = _write(path, changes)
+    return made, trouble
+
+
+def _write(path: Path, changes: Sequence[StatusChange]) -> tuple[tuple[StatusChange, ...], str, bytes]:
+    """And what the file holds then."""
     for attempt in range(1, TRIES + 1):
         try:
-            made = _once(path, changes)
+            made, text = _once(path, changes)
         except ConflictError as error:
             if attempt == TRIES:
-                return (), error.message
+                return (), error.message, b""
         except GenesisError as error:
-            return (), error.message
+            return (), error.message, b""
         else:
-            return made, ""
-    return (), ""
+            return made, "", text
+    return (), "", b""
 
 
-def _once(path: Path, changes: Sequence[StatusChange]) -> tuple[StatusChange, ...]:
+def _once(path: Path, changes: Sequence[StatusChange]) -> tuple[tuple[StatusChange, ...], bytes]:
     try:
         text = path.read_bytes()
     except OSError as error:
@@ -65,7 +72,7 @@ def _once(path: Path, changes: Sequence[StatusChange]) -> tuple[StatusChange, ..
             text = set_status(text, row, one.after, one.evidence, file=str(path))
     if made:
         save(path, text, seen=seen.digest)
-    return made
+    return made, text
 
 
 def _row(watchlist: Watchlist, change: StatusChange) -> WatchRow | None:

@@ -43,9 +43,14 @@ async def unfit(path: Path) -> NotCommitted | None:
     return NotCommitted(_last(said)) if code else None
 
 
-async def commit(path: Path, subject: str, evidence: tuple[str, ...]) -> Committed | NotCommitted:
-    """Commit ``path``: a subject, and a line of evidence for each change."""
+async def commit(path: Path, subject: str, evidence: tuple[str, ...], *, saved: bytes) -> Committed | NotCommitted:
+    """Commit ``path``, which holds what was ``saved``: a subject, and a line of evidence for each change.
+
+    What somebody writes in the moment after the look at the file is committed along: git reads the file by itself.
+    """
     target = await asyncio.to_thread(path.resolve)
+    if await asyncio.to_thread(_content, target) != saved:
+        return NotCommitted(f"somebody edited {path} since it was saved")
     message = "\n".join((subject, "", *evidence)).rstrip() + "\n"
     arguments = ("commit", "--quiet", "--only", "--cleanup=verbatim", "--file=-", "--", target.name)
     code, said = await _git(target, *_AUTHOR, *arguments, stdin=message)
@@ -83,6 +88,13 @@ async def _git(target: Path, *arguments: str, stdin: str = "") -> tuple[int, str
                 os.killpg(child.pid, 9)
             await child.wait()
     return child.returncode or 0, output.decode(errors="replace")
+
+
+def _content(target: Path) -> bytes | None:
+    try:
+        return target.read_bytes()
+    except OSError:
+        return None
 
 
 def _last(said: str) -> str:

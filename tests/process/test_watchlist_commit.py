@@ -54,9 +54,19 @@ def kept(path, content=NEW, old=OLD):
     async def steps():
         why = await committing.unfit(path)
         await asyncio.to_thread(save, path, content, seen=hashlib.sha256(old).hexdigest())
-        return why or await committing.commit(path, SUBJECT, EVIDENCE)
+        return why or await committing.commit(path, SUBJECT, EVIDENCE, saved=content)
 
     return asyncio.run(steps())
+
+
+def test_what_somebody_wrote_after_the_save_is_not_committed(path):
+    """It would stand there under the machine's name; the file keeps it."""
+    path.write_bytes(NEW + b"theirs: 3\n")
+    done = asyncio.run(committing.commit(path, SUBJECT, EVIDENCE, saved=NEW))
+    assert isinstance(done, NotCommitted)
+    assert "edited" in done.reason
+    assert git(path.parent, "show", "HEAD:./list.yaml").encode() == OLD
+    assert path.read_bytes() == NEW + b"theirs: 3\n"
 
 
 def test_a_change_is_committed_with_its_evidence(path):
