@@ -164,6 +164,7 @@ def test_the_real_watchlist_loses_nothing(batch):
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(7200)
 @pytest.mark.skipif(not SEED.exists(), reason=WHY_NO_SEED)
 def test_the_real_watchlist_loses_nothing_for_long():
     """Two thousand slips in a file of a thousand lines."""
