@@ -51,3 +51,37 @@ def test_loads_are_asynchronous_and_products_the_device_s_own(compiled):
     capability, found = compiled
     assert all(one["wide_loads"] for one in found)
     assert all(one["hopper_products"] == (capability == (9, 0)) for one in found)
+
+
+WARP_GROUPS = """
+import dataclasses, json, sys
+from genesisd.kernels.tq_verify import hopper, nvrtc
+from genesisd.kernels.tq_verify.cross import needs
+from genesisd.kernels.tq_verify.plan import Shape, plan_for
+if nvrtc.library() is None:
+    sys.exit(77)
+for dim, group, count in json.loads(sys.argv[1]):
+    plan = plan_for(Shape(8, 2, group, dim, count, (9, 0), 132, warp_groups=True))
+    found = dataclasses.asdict(needs(plan, (9, 0), dim, group, count))
+    print(json.dumps(found | {"resident": plan.resident, "shape": [dim, group, count]}))
+hopper.merge_code(256, 16, 128, 6, 4, False)
+"""
+
+
+def test_programs_of_warp_groups_share_a_multiprocessor():
+    """The form in CUDA compiles, and as many programs as its plan says have room in Hopper's registers and memory."""
+    shapes = [shape for shape in SHAPES if shape[0] != 64]
+    done = subprocess.run(
+        [sys.executable, "-c", WARP_GROUPS, json.dumps([*shapes, (256, 16, 16), (128, 16, 16)])],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 77:
+        pytest.skip("no libnvrtc: it comes with torch for CUDA, or by pip install nvidia-cuda-nvrtc")
+    assert done.returncode == 0, done.stderr[-3000:]
+    for one in map(json.loads, done.stdout.splitlines()):
+        assert one["stack_bytes"] <= 16, one
+        assert one["registers"] * 128 * one["resident"] <= 65536, one
+        assert (one["shared_bytes"] + 1024) * one["resident"] <= 228 * 1024, one

@@ -37,6 +37,28 @@ def test_splits_shrink_as_the_batch_grows_down_to_one():
     assert splits[-1] == 1
 
 
+@pytest.mark.parametrize("group", [1, 3, 4, 6, 8, 12, 16])
+@pytest.mark.parametrize("count", [1, 2, 5, 16])
+@pytest.mark.parametrize("head_dim", [128, 256])
+def test_warp_groups_hold_every_row_in_multiples_of_eight(group, count, head_dim):
+    """The form in CUDA pads rows to 8, never by a whole block, and holds no more than its registers have room for."""
+    plan = plan_for(shape(group=group, head_dim=head_dim, max_query_len=count, warp_groups=True, **H200))
+    blocks = -(-group * count // plan.rows)
+    assert plan.form == "warp-group"
+    assert plan.rows % 8 == 0
+    assert plan.rows <= 48
+    assert blocks * plan.rows - group * count < 8 * blocks
+    assert plan.columns == blocks
+
+
+@pytest.mark.parametrize("batch", [1, 8, 200, 1000])
+def test_every_sequence_has_a_chunk_to_spare(batch):
+    """Chunks of one size always suffice: each sequence's last one may be short."""
+    plan = plan_for(shape(batch=batch, warp_groups=True, **H200))
+    assert plan.splits >= 2 * batch
+    assert plan.splits * plan.columns >= 132
+
+
 def test_no_fp8_products_below_hopper():
     """Devices whose FP8 products are not of this kind widen the keys."""
     assert plan_for(shape(**A5000)).keys == "f16"

@@ -12,6 +12,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from genesisd.kernels.tq_verify import hopper
 from genesisd.kernels.tq_verify.launch import FORMS
 from genesisd.kernels.tq_verify.plan import Plan, power_of_two
 
@@ -35,6 +36,8 @@ class Needs:
 
 def needs(plan: Plan, capability: tuple[int, int], head_dim: int, group: int, max_query_len: int) -> Needs:
     """Compile a plan's kernel for pages of 16 tokens and one KV head."""
+    if plan.form == "warp-group":
+        return _warp_group_needs(plan, head_dim, group, max_query_len)
     kernel = FORMS[plan.form]
     slot = (head_dim + head_dim // 2 + 4) // 4
     constants = {
@@ -55,6 +58,15 @@ def needs(plan: Plan, capability: tuple[int, int], head_dim: int, group: int, ma
     compiled = triton.compile(source, target=target, options={"num_warps": plan.warps, "num_stages": plan.stages})
     registers, stack = resources(compiled.asm["cubin"])
     return Needs(registers, stack, compiled.metadata.shared, compiled.asm["ptx"])
+
+
+def _warp_group_needs(plan: Plan, head_dim: int, group: int, max_query_len: int) -> Needs:
+    """With two KV heads: the copies of single rows take more registers than those of whole pages."""
+    slot, blocks = (head_dim + head_dim // 2 + 4) // 4, -(-group * max_query_len // plan.rows)
+    binary = hopper.machine_code(
+        head_dim, plan.rows, group, 2, 16, 2 * slot, slot, plan.stages, blocks, plan.chunk, True, False, plan.resident
+    )
+    return Needs(*resources(binary), hopper.shared_bytes(head_dim, plan.rows, plan.stages), "")
 
 
 def resources(cubin: bytes) -> tuple[int, int]:

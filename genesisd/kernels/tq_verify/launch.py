@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
+from genesisd.kernels.tq_verify import hopper
 from genesisd.kernels.tq_verify.merge import merge
 from genesisd.kernels.tq_verify.plan import Plan, Shape, plan_for, power_of_two
 from genesisd.kernels.tq_verify.query_major import query_major
@@ -31,14 +32,24 @@ def shape_of(query: torch.Tensor, cache: torch.Tensor, batch: int, max_query_len
         capability = torch.cuda.get_device_capability(query.device)
         processors = torch.cuda.get_device_properties(query.device).multi_processor_count
     kv_heads = cache.shape[2]
-    return Shape(batch, kv_heads, query.shape[1] // kv_heads, query.shape[2], max_query_len, capability, processors)
+    return Shape(
+        batch,
+        kv_heads,
+        query.shape[1] // kv_heads,
+        query.shape[2],
+        max_query_len,
+        capability,
+        processors,
+        warp_groups=hopper.serves(query),
+    )
 
 
 def scratch_for(plan: Plan, query: torch.Tensor) -> Scratch:
     """Scratch of the size that a plan needs for so many query tokens and heads."""
     tokens, heads, dim = query.shape
-    part = torch.empty(tokens, heads, plan.splits, power_of_two(dim), dtype=torch.float32, device=query.device)
-    return Scratch(part, torch.empty(tokens, heads, plan.splits, dtype=torch.float32, device=query.device))
+    rows = plan.splits * plan.columns * plan.rows if plan.columns else tokens * heads * plan.splits
+    part = torch.empty(rows, power_of_two(dim), dtype=torch.float32, device=query.device)
+    return Scratch(part, torch.empty(rows, dtype=torch.float32, device=query.device))
 
 
 def tq_verify(
@@ -75,11 +86,17 @@ def tq_verify(
     scratch = scratch or scratch_for(plan, query)
     out = torch.empty_like(query) if out is None else out
     _attend(query, cache, table, lens, starts, plan, scratch, batch, max_query_len, scale, fp8_format)
-    _merge(lens, starts, plan, scratch, out, batch, max_query_len)
+    _merge(lens, starts, plan, scratch, out, batch, max_query_len, cache.shape[2])
     return out
 
 
 def _attend(query, cache, table, lens, starts, plan, scratch, batch, max_query_len, scale, fp8_format) -> None:
+    if plan.form == "warp-group":
+        hopper.launch(
+            query, cache, table, lens, starts, scratch.part, scratch.lse,
+            plan=plan, batch=batch, max_query_len=max_query_len, scale=scale,
+        )  # fmt: skip
+        return
     _, page_size, kv_heads, _ = cache.shape
     heads, dim = query.shape[1:]
     group = heads // kv_heads
@@ -94,7 +111,13 @@ def _attend(query, cache, table, lens, starts, plan, scratch, batch, max_query_l
     )  # fmt: skip
 
 
-def _merge(lens, starts, plan, scratch, out, batch, max_query_len) -> None:
+def _merge(lens, starts, plan, scratch, out, batch, max_query_len, kv_heads) -> None:
+    if plan.form == "warp-group":
+        hopper.merge(
+            lens, starts, scratch.part, scratch.lse, out,
+            plan=plan, batch=batch, max_query_len=max_query_len, kv_heads=kv_heads,
+        )  # fmt: skip
+        return
     heads, dim = out.shape[1:]
     block_d = power_of_two(dim)
     block, width = (64, 32) if plan.splits > 64 else (16, min(128, block_d))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -10,7 +10,8 @@ class Plan:
     """One launch's cut."""
 
     form: str
-    """"query-major": query rows are the M of the matrix products. "token-major": the cache's tokens are."""
+    """"query-major": query rows are the M of the matrix products. "token-major": the cache's tokens are. "warp-group": likewise,
+    in CUDA."""
     rows: int
     """Query rows (query tokens x heads of the group) of one program, padded to a power of two."""
     tokens: int
@@ -20,9 +21,13 @@ class Plan:
     stages: int
     warps: int
     splits: int
-    """Programs that share one sequence's tokens."""
+    """Programs that share one sequence's tokens; in the form "warp-group", chunks that all sequences' tokens make."""
     chunk: int = 64
     """Fewest tokens worth a program of their own."""
+    resident: int = 2
+    """Programs that one multiprocessor is to hold at once."""
+    columns: int = 0
+    """In the form "warp-group", programs of one chunk: KV heads x blocks of rows."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,8 @@ class Shape:
     max_query_len: int
     capability: tuple[int, int]
     processors: int
+    warp_groups: bool = False
+    """Whether the form in CUDA can serve: what it needs beyond a shape is asked by hopper.serves."""
 
 
 def power_of_two(n: int) -> int:
@@ -46,35 +53,42 @@ def power_of_two(n: int) -> int:
 def plan_for(shape: Shape) -> Plan:
     """The cut for a shape; figures that led to it are in docs/kernels.md."""
     rows = shape.max_query_len * shape.group
-    wide = power_of_two(shape.head_dim) > 256
-    if shape.capability < (9, 0):
+    if shape.warp_groups:
+        tile = _warp_group(rows, shape.head_dim)
+    elif shape.capability < (9, 0):
         tile = _widened(rows, shape.head_dim)
     elif rows <= 32 and shape.head_dim <= 256:
         tile = _token_major(rows, shape.head_dim)
     else:
-        tile = Plan("query-major", 64, 32, "fp8", 3, 8 if wide else 4, 1)
-    blocks = -(-rows // tile.rows)
-    resident = _resident(tile, shape)
-    splits = max(1, shape.processors * resident // (shape.batch * shape.kv_heads * blocks))
-    return Plan(tile.form, tile.rows, tile.tokens, tile.keys, tile.stages, tile.warps, splits, tile.chunk)
+        tile = _query_major(shape.head_dim)
+    columns = shape.kv_heads * -(-rows // tile.rows)
+    programs = shape.processors * tile.resident // columns
+    if tile.form == "warp-group":
+        return replace(tile, splits=max(programs, 2 * shape.batch), columns=columns)
+    return replace(tile, splits=max(1, programs // shape.batch))
+
+
+def _warp_group(rows: int, head_dim: int) -> Plan:
+    wide = head_dim > 128
+    blocks = -(-rows // 48)
+    padded = -(-rows // (blocks * 8)) * 8
+    resident = 2 if wide else 4 if padded <= 32 else 3
+    return Plan("warp-group", padded, 64, "fp8", 3, 4, 1, chunk=128, resident=resident)
 
 
 def _token_major(rows: int, head_dim: int) -> Plan:
     stages = 2 if head_dim <= 128 or rows > 16 else 3
-    return Plan("token-major", max(8, power_of_two(rows)), 64, "fp8", stages, 4, 1)
+    resident = 2 if head_dim > 128 else 4 if rows <= 16 else 3
+    return Plan("token-major", max(8, power_of_two(rows)), 64, "fp8", stages, 4, 1, resident=resident)
+
+
+def _query_major(head_dim: int) -> Plan:
+    wide = power_of_two(head_dim) > 256
+    return Plan("query-major", 64, 32, "fp8", 3, 8 if wide else 4, 1, resident=1 if wide else 2)
 
 
 def _widened(rows: int, head_dim: int) -> Plan:
     most = 16 if head_dim > 256 else 32 if head_dim > 128 else 64
     padded = min(max(16, power_of_two(rows)), most)
     tokens = 32 if head_dim <= 256 else 16
-    return Plan("query-major", padded, tokens, "f16", 2, 4, 1)
-
-
-def _resident(tile: Plan, shape: Shape) -> int:
-    """Programs that one multiprocessor holds at once: one wave of programs leaves no tail."""
-    if shape.head_dim > 256:
-        return 1
-    if tile.form == "token-major" and shape.head_dim <= 128:
-        return 4 if tile.rows <= 16 else 3
-    return 2
+    return Plan("query-major", padded, tokens, "f16", 2, 4, 1, resident=1 if head_dim > 256 else 2)
