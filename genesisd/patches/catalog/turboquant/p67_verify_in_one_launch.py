@@ -3,7 +3,8 @@
 K+1 tokens of a request are a prefill to the backend. Its loop over requests reads their lengths on the CPU and starts
 a launch for each, in which every query token and every query head reads the whole cache again. While a graph is
 captured these lengths are the dummy batch's, without any cached token, and the graph keeps them: from then on drafts
-are held against the few tokens of their own step, whatever was said before.
+are held against the few tokens of their own step, whatever was said before. On an H200, 0.24.0 did not come so far: it
+died of an illegal memory access at its first request.
 
 Here K+1 tokens are a decode, and decodes go to one kernel that reads each byte of the cache once for all query tokens
 and all heads that share it, with the lengths on the GPU.
