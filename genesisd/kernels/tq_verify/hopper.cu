@@ -35,6 +35,8 @@ hopper(const u16* __restrict__ query, const u32* __restrict__ cache, const int* 
   asm volatile("griddepcontrol.launch_dependents;");  // the merge may be placed; it waits for this grid's end
   const Place p = {(int)threadIdx.x / 32, (int)threadIdx.x % 32, (int)threadIdx.x % 32 / 4, (int)threadIdx.x % 4};
   const int head = blockIdx.x, first_row = blockIdx.y % BLOCKS * N;
+  int soon;  // fetched beside the lengths, for it is asked for right after them
+  asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(soon) : "l"(starts + min((int)threadIdx.x % 32, batch)));
   const int chunk = chunk_of(lens, batch, splits);
   const Share share = share_of(lens, batch, chunk, blockIdx.y / BLOCKS);
   if (share.seq < 0) return;
@@ -259,8 +261,8 @@ hopper(const u16* __restrict__ query, const u32* __restrict__ cache, const int* 
     for (int k = 0; k < 32; ++k) sum[k % 4] += ldsf(at + k * 4);
     sum[0] += sum[1] + (sum[2] + sum[3]);
     sts(at, __float_as_uint(threadIdx.x < N ? rcp(most(sum[0], 1e-30f)) : sum[0]));
-    if (threadIdx.x < N)
-      lse[slot + threadIdx.x] = sum[0] > 0.0f ? ldsf(red + threadIdx.x * 4) + lg2(sum[0]) : __uint_as_float(0xFF800000);
+    if (threadIdx.x < N)  // of one row, chunk after chunk: the merge reads them so
+      lse[((blockIdx.y % BLOCKS * KV_HEADS + head) * N + threadIdx.x) * splits + blockIdx.y / BLOCKS] = sum[0] > 0.0f ? ldsf(red + threadIdx.x * 4) + lg2(sum[0]) : __uint_as_float(0xFF800000);
   }
   __syncthreads();
 #pragma unroll

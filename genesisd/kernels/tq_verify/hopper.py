@@ -104,7 +104,8 @@ def merge(lens, starts, part, lse, out, *, plan, batch, max_query_len, kv_heads)
     """One block a (query token, head), placed while the launch before it ends."""
     heads, dim = out.shape[1:]
     group = heads // kv_heads
-    parts = dim // 64 if batch * max_query_len * heads <= 512 else 1
+    rows = batch * max_query_len * heads
+    parts = min(dim // 64, 4 if rows <= 128 else 2 if rows <= 512 else 1)
     function = _merge_function(
         out.device.index, dim, heads, group, plan.rows, -(-max_query_len * group // plan.rows), plan.chunk,
         max_query_len, parts, out.dtype == torch.float16,

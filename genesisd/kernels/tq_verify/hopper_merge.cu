@@ -23,42 +23,59 @@ __device__ __forceinline__ u16 narrowed(float x) {
   return y;
 }
 
+template <class Join> __device__ __forceinline__ float joined(float x, float* shared, Join join) {
+#pragma unroll
+  for (int far = 16; far; far >>= 1) x = join(x, __shfl_xor_sync(~0u, x, far));
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = x;
+  __syncthreads();
+  x = shared[0];
+#pragma unroll
+  for (int i = 1; i < THREADS / 32; ++i) x = join(x, shared[i]);
+  return x;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
 hopper_merge(const float* part, const float* lse, const int* __restrict__ lens, const int* __restrict__ starts, u16* out,
              int out_stride, int batch, int splits) {
   __shared__ float4 sums[GROUPS][WIDE];
+  __shared__ float weights[THREADS], tops[THREADS / 32], totals[THREADS / 32];
+  constexpr int KV_HEADS = HEADS / GROUP;
+  constexpr int STRIDE = BLOCKS * KV_HEADS * N;  // rows of part from chunk to chunk
   const int seq = blockIdx.x / MAX_QUERY, j = blockIdx.x % MAX_QUERY, head = blockIdx.y;
-  const int lane = threadIdx.x % 32, group = threadIdx.x / WIDE, column = threadIdx.x % WIDE;
+  const int group = threadIdx.x / WIDE, column = threadIdx.x % WIDE;
   const int length = lens[seq], q0 = starts[seq], count = starts[seq + 1] - q0;
   const int chunk = chunk_of(lens, batch, splits), before = chunks_before(lens, seq, chunk);
   const int active = (length + chunk - 1) / chunk;
   const int place = j * GROUP + head % GROUP;  // among the rows of a sequence and KV head
-  constexpr int STRIDE = BLOCKS * (HEADS / GROUP) * N;  // rows from chunk to chunk
-  const long long row = ((before * BLOCKS + place / N) * (HEADS / GROUP) + head / GROUP) * N + place % N;
+  const int row = (place / N * KV_HEADS + head / GROUP) * N + place % N;
+  const float* logs = lse + (long long)row * splits + before;
+  const float4* from = (const float4*)(part + ((long long)before * STRIDE + row) * D) + blockIdx.z * WIDE + column;
   asm volatile("griddepcontrol.wait;" ::: "memory");
   if (j >= count) return;
 
   float top = -1e30f, total = 0.0f;
-#pragma unroll 4
-  for (int s = lane; s < active; s += 32) top = fmaxf(top, lse[row + s * STRIDE]);
-#pragma unroll
-  for (int far = 16; far; far >>= 1) top = fmaxf(top, __shfl_xor_sync(~0u, top, far));
-#pragma unroll 4
-  for (int s = lane; s < active; s += 32) total += ex2(lse[row + s * STRIDE] - top);
-#pragma unroll
-  for (int far = 16; far; far >>= 1) total += __shfl_xor_sync(~0u, total, far);
-
-  const float4* from = (const float4*)(part + row * D) + blockIdx.z * WIDE + column;
+#pragma unroll 1
+  for (int s = threadIdx.x; s < active; s += THREADS) top = fmaxf(top, logs[s]);
+  top = joined(top, tops, [](float a, float b) { return fmaxf(a, b); });
   float4 acc = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll 1
+  for (int first = 0; first < active; first += THREADS) {
+    const int left = min(active - first, THREADS);
+    const float weight = threadIdx.x < left ? ex2(logs[first + threadIdx.x] - top) : 0.0f;
+    weights[threadIdx.x] = weight;
+    total += weight;
+    __syncthreads();
 #pragma unroll 8
-  for (int s = group; s < active; s += GROUPS) {
-    const float weight = ex2(lse[row + s * STRIDE] - top);
-    const float4 v = from[(long long)s * STRIDE * (D / 4)];
-    acc.x = fmaf(weight, v.x, acc.x), acc.y = fmaf(weight, v.y, acc.y);
-    acc.z = fmaf(weight, v.z, acc.z), acc.w = fmaf(weight, v.w, acc.w);
+    for (int s = group; s < left; s += GROUPS) {
+      const float w = weights[s];
+      const float4 v = from[(long long)(first + s) * STRIDE * (D / 4)];
+      acc.x = fmaf(w, v.x, acc.x), acc.y = fmaf(w, v.y, acc.y);
+      acc.z = fmaf(w, v.z, acc.z), acc.w = fmaf(w, v.w, acc.w);
+    }
+    __syncthreads();
   }
   sums[group][column] = acc;
-  __syncthreads();
+  total = joined(total, totals, [](float a, float b) { return a + b; });
   if (threadIdx.x < COLUMNS) {
     float sum = 0.0f;
 #pragma unroll
