@@ -21,6 +21,8 @@ SHORT = {"architectures": ["Qwen3ForCausalLM"], "max_position_embeddings": 2048}
 YARN = SHORT | {"rope_parameters": {"rope_type": "yarn", "factor": 4.0}}
 LONG = {"environ": {"VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1"}}
 CARD = [(86, 24 << 30)]
+NGRAM = ("--speculative-config", json.dumps({"method": "ngram", "num_speculative_tokens": 5}))
+TURBO = ("--kv-cache-dtype", "turboquant_k8v4")
 SIZED = ("--kv-cache-memory-bytes=8000000000",)
 APC = ("--enable-prefix-caching",)
 P65 = patch(id="P65", flag=Flag("P65_DOWNGRADE"))
@@ -65,6 +67,14 @@ ROWS = [
         (DENSE, (*MTP, *SIZED), {}),
         (DENSE, ("--spec-method=ngram",), {}),
         (DENSE, MTP, {"on": ["PN367"]}),
+    ]),
+    ("turboquant-drafts-full-graphs", "error", (DENSE, (*TURBO, *NGRAM)), {}, [
+        (DENSE, TURBO, {}),
+        (DENSE, NGRAM, {}),
+        (DENSE, (*TURBO, *NGRAM, "--enforce-eager"), {}),
+        (DENSE, (*TURBO, *NGRAM, "--compilation-config", '{"cudagraph_mode": "PIECEWISE"}'), {}),
+        (DENSE, (*TURBO, *NGRAM), {"version": "0.27.0"}),
+        (DENSE, (*TURBO, *NGRAM), {"on": ["P67"]}),
     ]),
     ("quantization-mismatch", "error", (AWQ, ("--quantization", "gptq")), {}, [
         (AWQ, ("-q=awq",), {}),
@@ -129,7 +139,12 @@ def test_a_row_is_silent_where_one_thing_differs(config, args, more):
         (None, (*MTP, *SIZED, *APC), {}, ["mtp-prefix-caching-gdn"]),
         (GDN, ("--speculative-config.model=d", *SIZED, *APC), {}, ["mtp-prefix-caching-gdn"]),
         (GDN, MTP, {"gpus": None}, ["mtp-kv-size-hybrid"]),
-        (GEMMA, ("--config", "f.yaml"), {}, ["gemma4-data-parallel", "gemma4-eplb", "mtp-kv-size"]),
+        (
+            GEMMA,
+            ("--config", "f.yaml"),
+            {},
+            ["gemma4-data-parallel", "gemma4-eplb", "mtp-kv-size", "turboquant-drafts-full-graphs"],
+        ),
     ],
 )
 def test_what_cannot_be_told_is_a_warning(config, args, more, expected):
