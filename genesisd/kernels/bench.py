@@ -13,6 +13,12 @@ import sys
 from collections.abc import Callable, Iterator
 
 MARKS = ("<!-- written by genesisd.kernels.bench -->", "<!-- end -->")
+SECTION = """## kernels
+
+Attention over a TurboQuant cache beside the engine's own kernel, on one GPU: `python -m genesisd.kernels.bench --upstream
+TREE --write docs/benchmarks.md`, where TREE is the unpacked package tree of a vLLM release. What the columns mean, and what
+limits the kernels, is in [kernels](kernels.md).
+"""
 HEADER = (
     "| query heads / KV heads / dim | query tokens | floor us | upstream us | ours us | times faster | of the floor | goal | error, upstream's |\n"
     "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
@@ -109,8 +115,10 @@ def goal_of(case: object) -> tuple[str, Callable[[float, float], bool]] | None:
 
 
 def replace(path: pathlib.Path, text: str) -> None:
-    """Put the table between the marks of a page."""
+    """Put the table between the marks of a page; a page that has lost them gets a section at its end."""
     page = path.read_text()
+    if MARKS[0] not in page:
+        page = f"{page.rstrip()}\n\n{SECTION}\n{MARKS[0]}\n{MARKS[1]}\n"
     before, rest = page.split(MARKS[0])
     path.write_text(f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{rest.split(MARKS[1])[1]}")
 

@@ -34,6 +34,15 @@ def test_the_table_is_put_between_its_marks(tmp_path):
     assert page.read_text() == f"before\n{bench.MARKS[0]}\n| new |\n{bench.MARKS[1]}\nafter\n"
 
 
+def test_a_page_without_the_marks_gets_the_section_at_its_end(tmp_path):
+    """The rest of the page is written by another command, which knows nothing of this table."""
+    page = tmp_path / "page.md"
+    page.write_text("# Benchmarks\n")
+    for table in ("| old |", "| new |"):
+        bench.replace(page, table)
+    assert page.read_text() == f"# Benchmarks\n\n{bench.SECTION}\n{bench.MARKS[0]}\n| new |\n{bench.MARKS[1]}\n"
+
+
 @pytest.mark.parametrize(
     ("name", "count", "share", "us", "met"),
     [

@@ -10,6 +10,7 @@ import functools
 import importlib.util
 import pathlib
 from dataclasses import dataclass
+from typing import Any
 
 SHARED_LIMIT = 8
 """The driver's number for a function's limit of dynamic shared memory."""
@@ -110,9 +111,7 @@ class Function:
     threads: int
     shared_bytes: int
 
-    def launch(
-        self, grid: tuple[int, int, int], stream: int, arguments: list[ctypes._SimpleCData], *, early: bool = False
-    ) -> None:
+    def launch(self, grid: tuple[int, int, int], stream: int, arguments: list[Any], *, early: bool = False) -> None:
         """Queue it on a stream; captured if the stream is being captured.
 
         ``early``: its blocks may be placed while the grid ahead still runs, for whose end they wait themselves.
