@@ -4,8 +4,9 @@
     python -m benchmarks detection [--rounds 5] [--write docs/detection.md]
     python -m benchmarks probe_cost [--rounds 8] [--write docs/probe-cost.md]
 
-Without --write the figures go to the terminal. Those that take long are measured only where they are named. Exits
-with 10 when a target is missed, with 1 when a benchmark could not be run to its end.
+Without --write the figures go to the terminal; with it they go between this command's marks in the page, whose other
+sections stay. Those that take long are measured only where they are named. Exits with 10 when a target is missed, with
+1 when a benchmark could not be run to its end.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from benchmarks import (
     front_cost,
     lineage,
     night,
+    pages,
     preflight,
     probe_cost,
     rows,
@@ -92,7 +94,7 @@ def head(title: str, again: str, began: float) -> list[str]:
     """How a page came about."""
     return [
         f"# {title}\n",
-        "Written by the command below; do not edit by hand.\n",
+        "Written by the command below, but for sections that name another; do not edit by hand.\n",
         f"- command: `{again}`",
         f"- date: {time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime(began))}, took {time.time() - began:.0f} s",
         f"- machine: {machine()}",
@@ -127,7 +129,7 @@ def noticed(asked: argparse.Namespace, began: float) -> int:
     text = "\n".join([*head("What is noticed, and when", command(), began), detection_page.text(rows)])
     print(json.dumps({"schema": 1, "at": began, "rows": detection_page.told(rows)}) if asked.json else text)
     if asked.write:
-        asked.write.write_text(text)
+        pages.write(asked.write, text)
     return MISSED if any(detection_page.met(row) is False for row in rows) else 0
 
 
@@ -140,12 +142,17 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--no-real", action="store_true", help="leave the real engine out of the table of detection")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--write", type=Path, help="a Markdown file")
+    parser.add_argument("--write", type=Path, help="a Markdown page; its other sections stay")
     asked = parser.parse_args()
     if asked.list:
         print("\n".join(f"{name:<12} {(one.__doc__ or '').strip()}" for name, one in BENCHMARKS.items()))
         print(f"{DETECTION:<12} {(detection.__doc__ or '').strip()}")
         return 0
+    if asked.write:
+        try:
+            pages.ready(asked.write)
+        except pages.MarksLostError as error:
+            parser.error(f"{asked.write}: {error}")
     began = time.time()
     if asked.name == DETECTION:
         return noticed(asked, began)
@@ -165,7 +172,7 @@ def main() -> int:
         told = {"schema": 1, "machine": machine(), "versions": versions(), "at": began}
         print(json.dumps(told | {"figures": [figure.to_json() for figure in every]}))
     if asked.write:
-        asked.write.write_text(page(found, command(), began))
+        pages.write(asked.write, page(found, command(), began))
     if failed:
         return 1
     return MISSED if any("**no**" in figure.verdict() for figure in every) else 0

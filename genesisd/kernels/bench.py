@@ -120,7 +120,7 @@ def replace(path: pathlib.Path, text: str) -> None:
     if MARKS[0] not in page:
         page = f"{page.rstrip()}\n\n{SECTION}\n{MARKS[0]}\n{MARKS[1]}\n"
     before, rest = page.split(MARKS[0])
-    path.write_text(f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{rest.split(MARKS[1])[1]}")
+    path.write_text(f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{rest.split(MARKS[1], 1)[1]}")
 
 
 if __name__ == "__main__":

@@ -29,9 +29,10 @@ def test_a_red_test_prints_no_figures(monkeypatch, capsys):
 def test_the_table_is_put_between_its_marks(tmp_path):
     """Only what is between the marks of a page changes."""
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{bench.MARKS[0]}\nold\n{bench.MARKS[1]}\nafter\n")
+    after = f"after\n<!-- another's -->\n{bench.MARKS[1]}\nlast\n"
+    page.write_text(f"before\n{bench.MARKS[0]}\nold\n{bench.MARKS[1]}\n{after}")
     bench.replace(page, "| new |")
-    assert page.read_text() == f"before\n{bench.MARKS[0]}\n| new |\n{bench.MARKS[1]}\nafter\n"
+    assert page.read_text() == f"before\n{bench.MARKS[0]}\n| new |\n{bench.MARKS[1]}\n{after}"
 
 
 def test_a_page_without_the_marks_gets_the_section_at_its_end(tmp_path):
