@@ -10,10 +10,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TextIO
 
-import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
-
 from genesisd.telemetry.outlet import Outlet
+from genesisd.telemetry.unloaded import unloaded
+
+with unloaded("rich"):
+    # structlog imports all of itself, and with it rich and pygments where they are: three megabytes of an idle daemon,
+    # for tracebacks that are never shown here (see _console). It offers no way to be imported without.
+    import structlog
+    from structlog.typing import EventDict, Processor, WrappedLogger
 
 Format = Literal["auto", "json", "human"]
 _PRIORITY = {"debug": 7, "info": 6, "warning": 4, "error": 3, "critical": 2}
