@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
@@ -17,7 +18,9 @@ from tests.kernels.conftest import HERE, WITH_TORCH
 ROOT = HERE.parents[1]
 CACHE = Path(os.environ.get("GENESISD_CACHE", "~/.cache/genesisd")).expanduser()
 PIN = "cpu-0.32.0"
-TRITON = HERE / "triton.txt"
+BESIDE = HERE / "beside-torch.txt"
+"""Triton, which the engine does without on a CPU (a gigabyte, and noisy), and NVIDIA's compiler for device code, which
+comes with torch for CUDA alone."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +29,7 @@ def engine() -> tuple[Path, str]:
     found = find_environment(find_pin(load_pins(ROOT / "etc" / "pins.yaml"), PIN), CACHE)
     if found is None:
         pytest.skip(f"{PIN} is not built in {CACHE}: make pin")
-    target = CACHE / "work" / TRITON.read_text().split()[0].replace("==", "-")
+    target = CACHE / "work" / f"kernels-{hashlib.sha256(BESIDE.read_bytes()).hexdigest()[:12]}"
     if not (target / "complete").exists():
         _fetch(found.python, target)
     ours = next(entry for entry in sys.path if entry.endswith("site-packages"))
@@ -34,13 +37,12 @@ def engine() -> tuple[Path, str]:
 
 
 def _fetch(python: Path, target: Path) -> None:
-    """The engine does without triton on a CPU: it is a gigabyte, and noisy."""
     command = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--upgrade"]
     done = subprocess.run(
-        [*command, "--target", target, "-r", TRITON], capture_output=True, text=True, check=False, timeout=600
+        [*command, "--target", target, "-r", BESIDE], capture_output=True, text=True, check=False, timeout=600
     )
     if done.returncode:
-        pytest.skip(f"triton cannot be had: {done.stderr[-300:]}")
+        pytest.skip(f"triton and nvrtc cannot be had: {done.stderr[-300:]}")
     (target / "complete").touch()
 
 

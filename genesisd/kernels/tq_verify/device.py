@@ -20,13 +20,15 @@ def ex2(x, ASM: tl.constexpr):
 
 
 @triton.jit
-def four_bits(x):
-    """Rounded to the 4 significant bits of e4nv, so that the cast to FP8 is exact whatever it does with the rest.
+def to_fp8(x, ASM: tl.constexpr):
+    """Rounded to the nearest e4nv. A bfloat16 is the sum of two: 8 bits less 4 leave a rest of at most 4.
 
-    A bfloat16 is the sum of two such numbers: 8 bits less 4 leave a rest of at most 4. Casts differ: the device's
-    rounds to nearest, the interpreter's loses the carry into the exponent.
+    The interpreter's cast loses the carry into the exponent, so it is given numbers that need no rounding.
     """
-    return ((x.to(tl.int32, bitcast=True) + 0x80000) & -0x100000).to(tl.float32, bitcast=True)
+    if ASM:
+        return x.to(tl.float8e4nv)
+    else:  # noqa: RET505 (a constexpr branch)
+        return ((x.to(tl.int32, bitcast=True) + 0x80000) & -0x100000).to(tl.float32, bitcast=True).to(tl.float8e4nv)
 
 
 @triton.jit

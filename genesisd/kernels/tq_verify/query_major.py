@@ -9,13 +9,13 @@ import triton.language as tl
 from genesisd.kernels.tq_verify.device import (
     centred_nibbles,
     ex2,
-    four_bits,
     load_columns,
     load_keys,
     load_values,
     pages_at,
     rows_at,
     span,
+    to_fp8,
 )
 
 
@@ -59,14 +59,14 @@ def tile(
 
 
 @triton.jit
-def split_query(q, FP8: tl.constexpr):
+def split_query(q, FP8: tl.constexpr, ASM: tl.constexpr):
     """A query row scaled by a power of two to FP8's range and cut into two FP8 halves (or one float16), with the scale."""
     top = tl.maximum(tl.max(tl.abs(q), 1), 1e-30)
     up = tl.exp2((7.0 if FP8 else 0.0) - tl.floor(tl.log2(top)))
     q = q * up[:, None]
     if FP8:
-        high = four_bits(q)
-        return high.to(tl.float8e4nv), four_bits(q - high).to(tl.float8e4nv), up
+        high = to_fp8(q, ASM)
+        return high, to_fp8(q - high.to(tl.float32), ASM), up
     else:  # noqa: RET505 (a constexpr branch)
         high = q.to(tl.float16)
         return high, high, up
@@ -99,7 +99,7 @@ def query_major(
     d = tl.arange(0, BLOCK_D)
     at = (q0 + row // GROUP).to(tl.int64) * q_stride + (head * GROUP + row % GROUP) * D
     q = tl.load(query + at[:, None] + d[None, :], mask=ok[:, None] & (d < D)[None, :], other=0.0).to(tl.float32)
-    q_high, q_low, up = split_query(q, FP8)
+    q_high, q_low, up = split_query(q, FP8, ASM)
     factor = scale_log2 / up
     acc = tl.zeros([M, BLOCK_D], tl.float32)
     m = tl.full([M], -1e30, tl.float32)

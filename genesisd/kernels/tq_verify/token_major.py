@@ -9,13 +9,13 @@ import triton.language as tl
 from genesisd.kernels.tq_verify.device import (
     centred_nibbles,
     ex2,
-    four_bits,
     load_columns,
     load_keys,
     load_values,
     pages_at,
     rows_at,
     span,
+    to_fp8,
 )
 
 
@@ -75,8 +75,8 @@ def token_major(
     q = tl.load(query + at[:, None] + d[None, :], mask=seen, other=0.0).to(tl.float32)
     up = tl.exp2(7.0 - tl.floor(tl.log2(tl.maximum(tl.max(tl.abs(q), 1), 1e-30))))
     q = q * up[:, None]
-    high = four_bits(q)
-    q_t = tl.trans(tl.where((both < M)[:, None], high, four_bits(q - high)).to(tl.float8e4nv))
+    high = to_fp8(q, ASM).to(tl.float32)
+    q_t = tl.trans(to_fp8(tl.where((both < M)[:, None], high, q - high), ASM))
     factor = scale_log2 / tl.max(tl.reshape(up, [2, M]), 0)
     row = block * M + tl.arange(0, M)
     ok = row // GROUP < q_len
