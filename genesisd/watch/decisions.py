@@ -162,6 +162,8 @@ class Dossier:
         of: the pin's ``identity`` when it was made: with another version under its id it shows nothing any more.
         head: upstream's commit whose diff it shows: a push makes another of it.
         ours: ``Patches.text_of`` the patch when it was made: with other edits there is something that nobody looked at.
+        no_environment: ids of pins on which a test would have been run, had they had one: where one has it since, there
+            is more to know.
     """
 
     patch: str
@@ -176,3 +178,4 @@ class Dossier:
     of: str = ""
     head: str | None = None
     ours: str = ""
+    no_environment: tuple[str, ...] = ()

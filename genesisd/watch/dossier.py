@@ -49,6 +49,7 @@ class Trial:
         without, with_ours: whether it passes.
         on: the pin on which it was run with ours, where that is another one: this one takes the patch no more.
         why: what kept it from being run, or "".
+        no_environment: ids of pins on which nothing but the lack of one kept it from being run.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Trial:
     with_ours: bool | None = None
     on: str = ""
     why: str = ""
+    no_environment: tuple[str, ...] = ()
 
     @property
     def told(self) -> str:
@@ -103,6 +105,7 @@ def compare(
         ran=tuple(test.name for test in tests if test.without is not None),
         made_at=now,
         reason=reason,
+        no_environment=tuple(dict.fromkeys(pin for test in tests for pin in test.no_environment)),
     )
 
 

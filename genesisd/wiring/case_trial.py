@@ -42,6 +42,7 @@ def tried(patch: Patch, every: Mapping[str, Patch], case: str, checkout: Path, p
         with_ours=with_ours,
         on="" if on == pins[0].id else on,
         why="; ".join(dict.fromkeys(text for text in (why, also) if text)),
+        no_environment=tuple(found.no_environment),
     )
 
 
@@ -53,6 +54,8 @@ class _Trial:
         self._checkout = checkout
         self._stack = stack
         self._hosts: dict[str, CaseHost] = {}
+        self.no_environment: dict[str, None] = {}
+        """Pins on which the case would have been run."""
 
     def without(self, pin: Pin) -> tuple[bool | None, str]:
         """Whether the pin does by itself what the case asks for; else why that was not seen."""
@@ -89,6 +92,7 @@ class _Trial:
 
     def _observed(self, pin: Pin, changed: Mapping[str, str]) -> Observed:
         if not pin.python:
+            self.no_environment[pin.id] = None
             raise CaseError("it has no environment here to run the case in")
         tree = overlay(Path(pin.tree), self._folder(), changed) if changed else Path(pin.tree)
         return self._host(pin.python).observe(tree, pin.version, self._case)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesisd.control.watch_views import DossierView
-from genesisd.errors import NotFoundError
+from genesisd.errors import ConfigError, NotFoundError
 from genesisd.store.store import Store
 from genesisd.watch.decisions import Dossier
+from genesisd.watch.model import Pin
 from genesisd.watch.refs import Ref
 from genesisd.wiring import watch_views
-from genesisd.wiring.watch_dossiers import DossierMaker, holds
+from genesisd.wiring.watch_dossiers import DossierMaker, holds, is_whole
 from genesisd.wiring.watch_views import Looked
 from genesisd.wiring.watching import Watching
 
@@ -31,12 +32,20 @@ class Comparing:
             raise NotFoundError(f"nothing to compare with {ref}: it concerns no patch of ours on a pin", ref=str(ref))
         facts, patches = looked.facts.get(ref, ()), self._watching.patches
         kept = [one for one in await self._store.watch_decisions.dossiers() if one.ref == ref]
-        made = {(one.patch, one.pin): one for one in kept if holds(one, facts, patches)}
+        pins = await self._equipped()
+        made = {(one.patch, one.pin): one for one in kept if holds(one, facts, patches) and is_whole(one, pins)}
         found: list[Dossier] = []
         for name, where in wanted:
             old = None if anew else made.get((name, where))
             found.append(old if old is not None else await self._make(name, ref, where, looked))
         return tuple(watch_views.dossier(one, whole=True) for one in found)
+
+    async def _equipped(self) -> Sequence[Pin]:
+        """The pins as they are; none where that cannot be told: what was made is shown all the same."""
+        try:
+            return await self._watching.grounds.pins()
+        except ConfigError:
+            return ()
 
     async def _make(self, patch: str, ref: Ref, pin: str, looked: Looked) -> Dossier:
         grounds = self._watching.grounds

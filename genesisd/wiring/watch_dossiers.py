@@ -35,6 +35,11 @@ def holds(one: Dossier, facts: Iterable[PinFacts], patches: Patches) -> bool:
     return same and one.ours == patches.text_of(one.patch)
 
 
+def is_whole(one: Dossier, pins: Iterable[Pin]) -> bool:
+    """Whether no test of it was left out for want of an environment that is there by now."""
+    return not any(pin.python and pin.id in one.no_environment for pin in pins)
+
+
 def missing(
     decision: KeptDecision, dossiers: Sequence[Dossier], facts: Sequence[PinFacts], patches: Patches
 ) -> tuple[str, ...]:
@@ -61,9 +66,14 @@ class DossierMaker:
         pins: Sequence[Pin],
         facts: Mapping[Ref, Sequence[PinFacts]],
     ) -> tuple[str, ...]:
-        """Make those that are missing; returns what could not be made, a sentence each."""
+        """Make those that are missing, and anew those whose tests can be run by now.
+
+        Returns what could not be made, a sentence each; one that could not be made anew stays what it was.
+        """
         dossiers = await self._decisions.dossiers()
-        standing = [one for one in dossiers if holds(one, facts.get(one.ref, ()), self._patches)]
+        standing = [
+            one for one in dossiers if holds(one, facts.get(one.ref, ()), self._patches) and is_whole(one, pins)
+        ]
         made = {(one.patch, one.ref, one.pin) for one in standing}
         troubles = []
         for patch, ref, pin in wanted(kept):

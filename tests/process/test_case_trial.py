@@ -83,6 +83,8 @@ def test_where_upstream_has_it_ours_is_tried_on_another_pin(checkout, pin, tmp_p
     found = trial(checkout, newer, pin)
     assert (found.without, found.with_ours, found.on) == (True, True, "p32")
     assert "passes without, passes with ours on p32" in found.told
+    bare = trial(checkout, newer, replace(pin, python=""))
+    assert (bare.without, bare.with_ours, bare.no_environment) == (True, None, ("p32",))
     assert trial(checkout, newer).with_ours is None
     assert "ours has no place on p33" in trial(checkout, newer).why
 
@@ -101,6 +103,7 @@ def test_what_cannot_be_run_speaks_for_neither_side(checkout, pin, change, why):
     found = trial(checkout, replace(pin, **change))
     assert (found.without, found.with_ours) == (None, None)
     assert found.why.startswith(why)
+    assert found.no_environment == (() if change.get("python") or "version" in change else ("p32",))
 
 
 def test_a_case_that_speaks_of_releases_says_nothing_of_another(checkout, pin):
@@ -181,6 +184,7 @@ async def test_a_dossier_tells_what_the_case_said(checkout, pin):
     assert found.ran == (CASE,)
     bare = await appraiser.dossier(PATCH.id, PULL, None, replace(pin, python=""))
     assert bare.ran == ()
+    assert (found.no_environment, bare.no_environment) == ((), ("p32",))
     assert "it has no environment here" in bare.tests[CASE]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from dataclasses import replace
@@ -93,6 +94,38 @@ async def test_a_dossier_of_other_files_is_none(retiring):
     await retiring.sweep()
     assert {one.of for one in await retiring.store.watch_decisions.dossiers()} == {made.of}
     assert (await retiring.desk.answer(id_, Standing.ACCEPTED, ROOT, why="gone upstream")).standing == "accepted"
+
+
+async def test_a_dossier_is_made_anew_once_its_test_can_be_run(retiring):
+    """Once: an environment in which the test comes to nothing is no reason to try each night."""
+    before = (await retiring.store.watch_decisions.dossiers())[0]
+    assert before.no_environment == ("now",)
+    grounds = retiring.watching.grounds
+    equipped = [replace(pin, python="/bin/false") for pin in await grounds.pins()]
+    grounds.pins = lambda: asyncio.sleep(0, equipped)
+    await retiring.sweep()
+    (after,) = await retiring.store.watch_decisions.dossiers()
+    assert after.no_environment == ()
+    assert "the host of cases did not come up" in next(iter(after.tests.values()))
+    await retiring.sweep()
+    await retiring.desk.dossiers(ONE, "P62", "now", anew=False)
+    assert await retiring.store.watch_decisions.dossiers() == (after,)
+
+
+async def test_who_asks_for_a_dossier_gets_one_with_its_test(retiring):
+    """Without a word that it be made anew; where nobody can tell what pins there are, the one that lies there."""
+    (before,) = await retiring.store.watch_decisions.dossiers()
+    pins_file = retiring.folder / "pins.yaml"
+    text = pins_file.read_text()
+    pins_file.write_text("pins: [")
+    (shown,) = await retiring.desk.dossiers(ONE, "P62", "now", anew=False)
+    assert shown.made_at == before.made_at
+    pins_file.write_text(text)
+    grounds = retiring.watching.grounds
+    equipped = [replace(pin, python="/bin/false") for pin in await grounds.pins()]
+    grounds.pins = lambda: asyncio.sleep(0, equipped)
+    (shown,) = await retiring.desk.dossiers(ONE, "P62", "now", anew=False)
+    assert shown.made_at > before.made_at
 
 
 async def test_no_dossier_is_made_of_a_night_without_the_diff(retiring):
