@@ -59,10 +59,13 @@ def test_every_sequence_has_a_chunk_to_spare(batch):
     assert plan.splits * plan.columns >= 132
 
 
-def test_no_fp8_products_below_hopper():
-    """Devices whose FP8 products are not of this kind widen the keys."""
-    assert plan_for(shape(**A5000)).keys == "f16"
-    assert plan_for(shape()).keys == "fp8"
+@pytest.mark.parametrize("capability", [(8, 0), (8, 6), (8, 9), (10, 0), (12, 0)])
+@pytest.mark.parametrize(("head_dim", "count"), [(128, 1), (256, 6), (512, 6)])
+def test_no_fp8_products_but_on_hopper(capability, head_dim, count):
+    """Older and newer devices, whose FP8 products are not of this kind, widen the keys."""
+    one = shape(head_dim=head_dim, max_query_len=count, capability=capability, processors=64)
+    assert plan_for(one).keys == "f16"
+    assert plan_for(shape(head_dim=head_dim, max_query_len=count)).keys == "fp8"
 
 
 @pytest.mark.parametrize(("n", "power"), [(0, 1), (1, 1), (2, 2), (3, 4), (48, 64), (64, 64)])
