@@ -7,7 +7,6 @@ before the first request, and a captured graph keeps the one that it was capture
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from types import ModuleType
 from typing import Any
 
@@ -104,12 +103,10 @@ class Route:
             raise RuntimeError(f"P67: {refused}; switch it off")
         self._warm.add(kind)
         for tokens in {1, self.query_len}:
-            batches = defaultdict[Plan, list[int]](list)
-            for batch in range(1, self._sequences + 1):
-                batches[self._plan(query, cache, batch, tokens)].append(batch)
-            for alike in batches.values():
-                for batch in {alike[0], alike[-1]}:  # what weighs the splits may be others for many rows
-                    self._idle(query, cache, table, batch, tokens)
+            # One batch of each plan: nothing else of a batch chooses a kernel.
+            batches = {self._plan(query, cache, batch, tokens): batch for batch in range(self._sequences, 0, -1)}
+            for batch in batches.values():
+                self._idle(query, cache, table, batch, tokens)
 
     def _idle(self, query: torch.Tensor, cache: torch.Tensor, table: torch.Tensor, batch: int, tokens: int) -> None:
         """A launch over empty sequences: it compiles, and reads nothing."""

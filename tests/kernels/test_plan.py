@@ -59,6 +59,14 @@ def test_every_sequence_has_a_chunk_to_spare(batch):
     assert plan.splits * plan.columns >= 132
 
 
+@pytest.mark.parametrize(("head_dim", "found"), [(256, [4, 2, 1]), (128, [2, 1])])
+def test_each_kernel_of_the_merge_has_a_plan_of_its_own(head_dim, found):
+    """One launch of each plan compiles all that a batch may need, so that no request waits for a compiler."""
+    one = {"kv_heads": 2, "head_dim": head_dim, "warp_groups": True}
+    plans = [plan_for(shape(batch=batch, **one, **H200)) for batch in range(1, 9)]
+    assert list(dict.fromkeys(plan.parts for plan in plans)) == found
+
+
 @pytest.mark.parametrize("capability", [(8, 0), (8, 6), (8, 9), (10, 0), (12, 0)])
 @pytest.mark.parametrize(("head_dim", "count"), [(128, 1), (256, 6), (512, 6)])
 def test_no_fp8_products_but_on_hopper(capability, head_dim, count):

@@ -104,15 +104,13 @@ def merge(lens, starts, part, lse, out, *, plan, batch, max_query_len, kv_heads)
     """One block a (query token, head), placed while the launch before it ends."""
     heads, dim = out.shape[1:]
     group = heads // kv_heads
-    rows = batch * max_query_len * heads
-    parts = min(dim // 64, 4 if rows <= 128 else 2 if rows <= 512 else 1)
     function = _merge_function(
         out.device.index, dim, heads, group, plan.rows, -(-max_query_len * group // plan.rows), plan.chunk,
-        max_query_len, parts, out.dtype == torch.float16,
+        max_query_len, plan.parts, out.dtype == torch.float16,
     )  # fmt: skip
     pointers = [ctypes.c_void_p(one.data_ptr()) for one in (part, lse, lens, starts, out)]
     function.launch(
-        (batch * max_query_len, heads, parts),
+        (batch * max_query_len, heads, plan.parts),
         torch.cuda.current_stream(out.device).cuda_stream,
         [*pointers, *(ctypes.c_int32(number) for number in (out.stride(0), batch, plan.splits))],
         early=True,

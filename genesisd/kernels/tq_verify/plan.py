@@ -28,6 +28,8 @@ class Plan:
     """Programs that one multiprocessor is to hold at once."""
     columns: int = 0
     """In the form "warp-group", programs of one chunk: KV heads x blocks of rows."""
+    parts: int = 1
+    """In the form "warp-group", blocks of the merge that share one row's columns: each number is a kernel of its own."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,10 @@ def plan_for(shape: Shape) -> Plan:
     columns = shape.kv_heads * -(-rows // tile.rows)
     programs = shape.processors * tile.resident // columns
     if tile.form == "warp-group":
-        return replace(tile, splits=max(programs, 2 * shape.batch), columns=columns)
+        chunks = max(programs, 2 * shape.batch)
+        return replace(
+            tile, splits=chunks, columns=columns, parts=_parts(shape.batch * shape.kv_heads * rows, shape.head_dim)
+        )
     return replace(tile, splits=max(1, programs // shape.batch))
 
 
@@ -74,6 +79,10 @@ def _warp_group(rows: int, head_dim: int) -> Plan:
     padded = -(-rows // (blocks * 8)) * 8
     resident = 2 if wide else 4 if padded <= 32 else 3
     return Plan("warp-group", padded, 64, "fp8", 3, 4, 1, chunk=128, resident=resident)
+
+
+def _parts(rows: int, head_dim: int) -> int:
+    return min(head_dim // 64, 4 if rows <= 128 else 2 if rows <= 512 else 1)
 
 
 def _token_major(rows: int, head_dim: int) -> Plan:
