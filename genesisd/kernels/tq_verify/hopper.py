@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import logging
 import math
 import pathlib
 
@@ -11,6 +12,7 @@ import torch
 
 from genesisd.kernels.tq_verify import nvrtc
 
+logger = logging.getLogger(__name__)
 HERE = pathlib.Path(__file__).parent
 ATTEND = ("hopper_units.cu", "hopper_query.cu", "hopper.cu")
 SHARE, MERGE = "hopper_share.cu", "hopper_merge.cu"
@@ -69,7 +71,8 @@ def _works(device: int) -> bool:
     """Whether device code can be compiled and loaded here, tried once with the smaller of the two."""
     try:
         _merge_function(device, 128, 8, 8, 8, 1, 128, 1, 1, False)
-    except (nvrtc.CompileError, OSError, RuntimeError):
+    except (nvrtc.CompileError, OSError, RuntimeError) as error:
+        logger.warning("tq_verify: the form in CUDA is left out, and triton's serve: %s", error)
         return False
     return True
 
