@@ -1,4 +1,4 @@
-"""Dossiers for decisions that ask to give a patch up: made once, kept, and made anew where somebody asks."""
+"""Dossiers for decisions that ask to give a patch up: which of those that are kept still show something, and a new one."""
 
 from __future__ import annotations
 
@@ -6,22 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from genesisd.errors import UnavailableError
-from genesisd.watch.decisions import DecisionKind, Dossier, KeptDecision, Standing
+from genesisd.watch.decisions import Dossier, KeptDecision
 from genesisd.watch.model import Known, Pin, PinFacts
 from genesisd.watch.ports import Appraiser, Decisions, Patches, Upstream
 from genesisd.watch.refs import Ref
-
-
-def wanted(kept: Iterable[KeptDecision]) -> list[tuple[str, Ref, str]]:
-    """Patch, pull request and pin of each retire candidate that is open."""
-    found = [
-        (patch, one.decision.ref, pin)
-        for one in kept
-        if one.standing is Standing.OPEN and one.decision.kind is DecisionKind.RETIRE_CANDIDATE
-        for patch in one.decision.patches
-        for pin in one.decision.pins
-    ]
-    return list(dict.fromkeys(found))
 
 
 def holds(one: Dossier, facts: Iterable[PinFacts], patches: Patches) -> bool:
@@ -51,39 +39,13 @@ def missing(
 
 
 class DossierMaker:
-    """Has them made, one after another."""
+    """Has one made."""
 
     def __init__(self, upstream: Upstream, appraiser: Appraiser, decisions: Decisions, patches: Patches) -> None:
         self._upstream = upstream
         self._appraiser = appraiser
         self._decisions = decisions
         self._patches = patches
-
-    async def ensure(
-        self,
-        kept: Iterable[KeptDecision],
-        known: Mapping[Ref, Known],
-        pins: Sequence[Pin],
-        facts: Mapping[Ref, Sequence[PinFacts]],
-    ) -> tuple[str, ...]:
-        """Make those that are missing, and anew those whose tests can be run by now.
-
-        Returns what could not be made, a sentence each; one that could not be made anew stays what it was.
-        """
-        dossiers = await self._decisions.dossiers()
-        standing = [
-            one for one in dossiers if holds(one, facts.get(one.ref, ()), self._patches) and is_whole(one, pins)
-        ]
-        made = {(one.patch, one.ref, one.pin) for one in standing}
-        troubles = []
-        for patch, ref, pin in wanted(kept):
-            if (patch, ref, pin) in made:
-                continue
-            try:
-                await self.make(patch, ref, pin, known, pins, whole=True)
-            except UnavailableError as error:
-                troubles.append(f"no dossier of {patch} against {ref} on {pin}: {error.message}")
-        return tuple(troubles)
 
     async def make(
         self,

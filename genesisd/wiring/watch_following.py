@@ -15,6 +15,7 @@ from genesisd.watch.decisions import DecisionKind, Standing
 from genesisd.watch.kinds import SweepKind
 from genesisd.watch.model import AHEAD
 from genesisd.watch.result import SweepOutcome, SweepResult
+from genesisd.wiring.watch_dossier_rounds import DossierRounds
 from genesisd.wiring.watch_dossiers import DossierMaker
 from genesisd.wiring.watch_ground import Grounded
 from genesisd.wiring.watch_reports import Reports
@@ -31,6 +32,7 @@ class Following:
         self._store = store
         self._reports = reports
         self._sink = sink
+        self._rounds = DossierRounds(store.watch_decisions, clock)
         self._trials = RecordedTrials(store.watch_facts, sink, clock)
 
     async def after(self, sweep: int, grounded: Grounded, result: SweepResult, *, most: int) -> SweepResult:
@@ -43,7 +45,7 @@ class Following:
     async def _dossiers(self, grounded: Grounded, result: SweepResult) -> tuple[str, ...]:
         on = grounded.ground
         maker = DossierMaker(grounded.github, on.appraiser, self._store.watch_decisions, on.patches)
-        return await maker.ensure(result.kept, result.known, result.pins, result.facts)
+        return await self._rounds.after(result, maker, on.patches)
 
     async def _want(self, result: SweepResult) -> tuple[str, ...]:
         """Of all that are open: an intent that an earlier sweep could not keep is kept now, and none is kept twice.
