@@ -24,6 +24,9 @@ def carried(*modules: str) -> tuple[NewFile, ...]:
 
     Args:
         modules: names after ``genesisd.``, such as ``carried.turboquant``.
+
+    Raises:
+        ValueError: a module imports in a way that its copy could not.
     """
     wanted, found = list(modules), dict[str, NewFile]()
     while wanted:
@@ -31,8 +34,8 @@ def carried(*modules: str) -> tuple[NewFile, ...]:
         if name not in found:
             text = _read(_path(name))
             found[name] = _copy(name, _path(name), _IMPORT.sub(r"\1vllm.genesis", text))
-            found |= {one.name: _copy(one.name, one, _read(one)) for one in _beside(name, text)}
-            wanted += [*_parent(name), *_imports(text)]
+            found |= {beside: _copy(beside, path, _read(path)) for beside, path in _beside(name, text)}
+            wanted += [*_parent(name), *_imports(name, text)]
     return tuple(found[name] for name in sorted(found))
 
 
@@ -45,11 +48,12 @@ def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _beside(name: str, text: str) -> Iterator[Path]:
-    """Files of device code that a module names: they lie beside it."""
+def _beside(name: str, text: str) -> Iterator[tuple[str, Path]]:
+    """Files of device code that a module names: they lie beside it. Two folders may have one of the same name."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith(".cu"):
-            yield _path(name).with_name(node.value)
+            path = _path(name).with_name(node.value)
+            yield ".".join(path.relative_to(_ROOT).parts), path
 
 
 def _path(name: str) -> Path:
@@ -62,10 +66,19 @@ def _parent(name: str) -> Iterator[str]:
         yield name.rpartition(".")[0]
 
 
-def _imports(text: str) -> Iterator[str]:
+def _imports(name: str, text: str) -> Iterator[str]:
     """Modules of this program, by name after its own; ``from package import module`` included."""
     for node in ast.walk(ast.parse(text)):
+        if (isinstance(node, ast.ImportFrom) and node.level) or (isinstance(node, ast.Import) and _ours(node)):
+            raise ValueError(
+                f"genesisd.{name}, line {node.lineno}: carried code names what it imports of this program in full, as "
+                "'from genesisd.kernels import bench': of anything else the copy would not find its own"
+            )
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "genesisd":
             module = (node.module or "").partition(".")[2]
             yield module
-            yield from (name for one in node.names if _path(name := f"{module}.{one.name}".lstrip(".")).is_file())
+            yield from (part for one in node.names if _path(part := f"{module}.{one.name}".lstrip(".")).is_file())
+
+
+def _ours(node: ast.Import) -> bool:
+    return any(one.name.partition(".")[0] == "genesisd" for one in node.names)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import genesisd
+from genesisd.patches import carried as carrying
 from genesisd.patches.carried import carried
 
 FILES = {edit.path: edit.text for edit in carried("carried.turboquant")}
@@ -59,3 +60,44 @@ def test_device_code_comes_along_with_the_module_that_names_it():
 def test_tools_of_the_benchmark_stay_here():
     """The engine gets what it runs, and no more."""
     assert not [path for path in FILES if path.endswith(("bench.py", "timing.py", "cases.py", "reference.py"))]
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """Modules by path, in place of this program's own."""
+
+    def lay_out(files):
+        for path, text in files.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+        for folder in (tmp_path, *(one for one in tmp_path.rglob("*") if one.is_dir())):
+            (folder / "__init__.py").touch()
+        monkeypatch.setattr(carrying, "_ROOT", tmp_path)
+
+    return lay_out
+
+
+@pytest.mark.parametrize("line", ["from . import other", "import genesisd.a.other", "import os, genesisd.a.other as o"])
+def test_an_import_that_a_copy_could_not_make_is_refused(tree, line):
+    """The copy would look for this program, or for what did not come along: seen here, not in the engine."""
+    tree({"a/one.py": f"import os\n{line}\n", "a/other.py": ""})
+    with pytest.raises(ValueError, match=r"genesisd\.a\.one, line 2: .* in full"):
+        carried("a.one")
+
+
+def test_device_code_of_one_name_in_two_folders_is_two_files(tree):
+    """Each module finds its own."""
+    tree({"a/one.py": 'CODE = "x.cu"\nfrom genesisd.b import two\n', "b/two.py": 'CODE = "x.cu"\n'})
+    tree({"a/x.cu": "first", "b/x.cu": "second"})
+    found = {edit.path: edit for edit in carried("a.one")}
+    assert [found[f"vllm/genesis/{folder}/x.cu"].text for folder in "ab"] == ["first", "second"]
+    assert len({edit.id for edit in found.values()}) == len(found)
+
+
+def test_what_is_imported_for_types_alone_comes_along(tree):
+    """Nobody has to tell which imports run."""
+    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from genesisd.a import other\n"
+    tree({"a/one.py": text, "a/other.py": ""})
+    found = {edit.path: edit.text for edit in carried("a.one")}
+    assert "    from vllm.genesis.a import other\n" in found["vllm/genesis/a/one.py"]
+    assert "vllm/genesis/a/other.py" in found
