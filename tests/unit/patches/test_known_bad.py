@@ -22,6 +22,8 @@ YARN = SHORT | {"rope_parameters": {"rope_type": "yarn", "factor": 4.0}}
 LONG = {"environ": {"VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1"}}
 CARD = [(86, 24 << 30)]
 NGRAM = ("--speculative-config", json.dumps({"method": "ngram", "num_speculative_tokens": 5}))
+DRAFTS_ROWS = ("turboquant-drafts-full-graphs", "turboquant-many-drafts-full-graphs")
+DRAFTS_16 = ("--speculative-config.num_speculative_tokens=16",)
 TURBO = ("--kv-cache-dtype", "turboquant_k8v4")
 SIZED = ("--kv-cache-memory-bytes=8000000000",)
 APC = ("--enable-prefix-caching",)
@@ -73,8 +75,17 @@ ROWS = [
         (DENSE, NGRAM, {}),
         (DENSE, (*TURBO, *NGRAM, "--enforce-eager"), {}),
         (DENSE, (*TURBO, *NGRAM, "--compilation-config", '{"cudagraph_mode": "PIECEWISE"}'), {}),
+        (DENSE, (*TURBO, *NGRAM, "-cc.cudagraph_mode=piecewise"), {}),
         (DENSE, (*TURBO, *NGRAM), {"version": "0.27.0"}),
         (DENSE, (*TURBO, *NGRAM), {"on": ["P67"]}),
+        (DENSE, (*TURBO, "--spec-method=extract_hidden_states"), {}),
+    ]),
+    ("turboquant-many-drafts-full-graphs", "error", (DENSE, (*TURBO, *NGRAM, *DRAFTS_16)), {"on": ["P67"]}, [
+        (DENSE, (*TURBO, *NGRAM), {}),
+        (DENSE, (*NGRAM, *DRAFTS_16), {}),
+        (DENSE, (*TURBO, *NGRAM, *DRAFTS_16, "--enforce-eager"), {}),
+        (DENSE, (*TURBO, *NGRAM, *DRAFTS_16, "--compilation-config", '{"cudagraph_mode": "PIECEWISE"}'), {}),
+        (DENSE, (*TURBO, *NGRAM, *DRAFTS_16), {"version": "0.27.0"}),
     ]),
     ("quantization-mismatch", "error", (AWQ, ("--quantization", "gptq")), {}, [
         (AWQ, ("-q=awq",), {}),
@@ -143,13 +154,19 @@ def test_a_row_is_silent_where_one_thing_differs(config, args, more):
             GEMMA,
             ("--config", "f.yaml"),
             {},
-            ["gemma4-data-parallel", "gemma4-eplb", "mtp-kv-size", "turboquant-drafts-full-graphs"],
+            ["gemma4-data-parallel", "gemma4-eplb", "mtp-kv-size", *DRAFTS_ROWS],
         ),
     ],
 )
 def test_what_cannot_be_told_is_a_warning(config, args, more, expected):
     """Where nothing speaks against it and something is not known, the row warns and says what it lacks."""
     assert ids(config, args, **more) == [(name, "warn", False) for name in expected]
+
+
+@pytest.mark.parametrize("method", ["ngram_gpu", "custom_class", "mlp_speculator", "dflash"])
+def test_drafts_are_verified_alike_whoever_makes_them(method):
+    """The row of drafts on a TurboQuant cache holds for each method of the engine, also one that comes."""
+    assert ids(DENSE, (*TURBO, f"--spec-method={method}")) == [(DRAFTS_ROWS[0], "error", True)]
 
 
 def test_a_finding_says_what_happens_and_how_to_mend_it():
