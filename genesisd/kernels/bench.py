@@ -1,7 +1,7 @@
-"""Measure the kernels beside the engine's own on one GPU: `python -m genesisd.kernels.bench --upstream TREE`.
+"""Measure the kernels beside what they replace on one GPU: `python -m genesisd.kernels.bench --upstream TREE`.
 
-TREE is the unpacked package tree of a vLLM release. The tests run first; on a red one nothing is printed but its name,
-to standard error. Without a GPU, `--list` names the cases.
+TREE is the unpacked package tree of a vLLM release. An operation's tests run first; on a red one nothing is printed but
+its name, to standard error. Without a GPU, `--list` names the cases.
 """
 
 from __future__ import annotations
@@ -10,39 +10,43 @@ import argparse
 import datetime as dt
 import pathlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
-MARKS = ("<!-- written by genesisd.kernels.bench -->", "<!-- end -->")
-SECTION = """## kernels
-
-Attention over a TurboQuant cache beside the engine's own kernel, on one GPU: `python -m genesisd.kernels.bench --upstream
-TREE --write docs/benchmarks.md`, where TREE is the unpacked package tree of a vLLM release. What the columns mean, and what
-limits the kernels, is in [kernels](kernels.md).
-"""
-HEADER = (
-    "| query heads / KV heads / dim | query tokens | floor us | upstream us | ours us | times faster | of the floor | goal | error, upstream's |\n"
-    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
-)
+SECTIONS = {
+    "tq_verify": "Attention over a TurboQuant cache beside the engine's own kernel",
+    "lm_head_fp8": "The output layer with FP8 weights beside torch's products of bfloat16 and of FP8",
+}
+"""The operations, each with what its section of a page of figures begins with. Its package has `cases` (GPU_EDGES and
+BENCHED), `checking` (failures) and `table` (lines)."""
+FIRST = "tq_verify"
+"""Whose marks name no operation."""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print the table, or name what is wrong and return 1."""
+    """Print the tables, or name what is wrong and return 1."""
     options = parser().parse_args(argv)
     if options.list:
         names()
         return 0
-    from genesisd.kernels.tq_verify import checking
-
-    wrong = checking.failures("cuda")
-    if wrong:
-        print("\n".join(wrong), file=sys.stderr)
+    chosen = selected(options.only)
+    if not chosen:
+        print(f"no operation and no case of any has {options.only!r} in its name: --list names them", file=sys.stderr)
         return 1
-    lines = []
-    for line in table(options.upstream, options.only):
-        print(line, flush=True)
-        lines.append(line)
-    if options.write is not None:
-        replace(options.write, "\n".join(lines))
+    for op in chosen:
+        wrong = of(op, "checking").failures("cuda")
+        if wrong:
+            print("\n".join(f"{op}: {line}" for line in wrong), file=sys.stderr)
+            return 1
+    for op, cases in chosen.items():
+        lines = []
+        for line in table(op, cases, options.upstream, sweep=options.sweep):
+            print(line, flush=True)
+            lines.append(line)
+        if options.write is not None and not options.sweep:
+            replace(options.write, "\n".join(lines), op)
     return 0
 
 
@@ -50,77 +54,80 @@ def parser() -> argparse.ArgumentParser:
     """The command's options."""
     found = argparse.ArgumentParser(prog="python -m genesisd.kernels.bench", description=__doc__)
     found.add_argument("--list", action="store_true", help="name the cases and end; needs no GPU")
-    found.add_argument("--upstream", type=pathlib.Path, help="a vLLM release's tree, to compare with its kernel")
-    found.add_argument("--only", default="", help="cases whose name contains this")
-    found.add_argument("--write", type=pathlib.Path, help="replace the table in this file too")
+    found.add_argument("--upstream", type=pathlib.Path, help="a vLLM release's tree, to compare with its kernels")
+    found.add_argument("--only", default="", help="one operation, or all cases whose name contains this")
+    found.add_argument("--sweep", action="store_true", help="time every cut worth it of each case instead")
+    found.add_argument("--write", type=pathlib.Path, help="replace the tables in this file too")
     return found
+
+
+def of(op: str, part: str) -> ModuleType:
+    """A module of an operation's package. Those of measuring need torch and triton."""
+    return import_module(f"genesisd.kernels.{op}.{part}")
+
+
+def selected(only: str) -> dict[str, list[Any]]:
+    """The cases to measure: an operation's if it is named, else those whose name has the words in it."""
+    if only in SECTIONS:
+        return {only: list(of(only, "cases").BENCHED)}
+    found = {op: [case for case in of(op, "cases").BENCHED if only in case.name] for op in SECTIONS}
+    return {op: cases for op, cases in found.items() if cases}
 
 
 def names() -> None:
     """The cases' names, those of the tests first."""
-    from genesisd.kernels.tq_verify import cases
+    for op in SECTIONS:
+        cases = of(op, "cases")
+        for kind, found in (("test", cases.GPU_EDGES), ("bench", cases.BENCHED)):
+            for case in found:
+                print(f"{op}, {kind}: {words(case)}")
 
-    for kind, found in (("test", cases.GPU_EDGES), ("bench", cases.BENCHED)):
-        for case in found:
-            print(f"{kind}: {case.name}, {case.query_lens[0]} query tokens")
+
+def words(case: Any) -> str:
+    """A case's name, with what else tells it apart."""
+    return f"{case.name}, {case.query_lens[0]} query tokens" if hasattr(case, "query_lens") else case.name
 
 
-def table(upstream: pathlib.Path | None, only: str) -> Iterator[str]:
-    """The lines of the table, measured as they are asked for."""
+def table(op: str, cases: list[Any], upstream: pathlib.Path | None, *, sweep: bool) -> Iterator[str]:
+    """The lines of an operation's table, measured as they are asked for."""
     import torch
     import triton
 
-    from genesisd.kernels.tq_verify import cases, timing
+    from genesisd.kernels.replays import rates
 
-    theirs = None
-    if upstream is not None:
-        from genesisd.kernels.tq_verify.upstream import Upstream
-
-        theirs = Upstream(upstream)
-    rates = timing.rates()
+    found = rates()
     when = dt.datetime.now(tz=dt.UTC)
     yield f"{when:%Y-%m-%d}, {torch.cuda.get_device_name()}, torch {torch.__version__}, triton {triton.__version__};"
-    yield f"copy {rates.copy / 1e9:.0f} GB/s, bfloat16 products {rates.products / 1e12:.0f} TFLOP/s.\n"
-    yield HEADER
-    for case in cases.BENCHED:
-        if only in case.name:
-            yield row(case, rates, theirs)
+    yield f"copy {found.copy / 1e9:.0f} GB/s, bfloat16 products {found.products / 1e12:.0f} TFLOP/s.\n"
+    yield from of(op, "table").lines(found, cases, upstream, sweep=sweep)
 
 
-def row(case: object, rates: object, theirs: object | None) -> str:
-    """One case, measured."""
-    from genesisd.kernels.tq_verify import timing
-
-    found = timing.measure(case, rates, theirs)
-    count = case.query_lens[0]
-    them = "" if found.upstream_us is None else f"{found.upstream_us:.1f}"
-    faster = "" if found.upstream_us is None else f"x{found.upstream_us / found.ours_us:.1f}"
-    share = found.floor_us / found.ours_us
-    goal = goal_of(case)
-    met = "" if goal is None else f"{goal[0]} {'yes' if goal[1](share, found.ours_us) else '**no**'}"
-    errors = "" if found.error is None else f"{found.error:.1e}, {found.upstream_error:.1e}"
-    return f"| {case.name} | {count} | {found.floor_us:.1f} | {them} | {found.ours_us:.1f} | {faster} | {share:.1%} | {met} | {errors} |"
+def marks(op: str) -> tuple[str, str]:
+    """What an operation's table stands between."""
+    return f"<!-- written by genesisd.kernels.bench{'' if op == FIRST else f' --only {op}'} -->", "<!-- end -->"
 
 
-def goal_of(case: object) -> tuple[str, Callable[[float, float], bool]] | None:
-    """What was asked of a case."""
-    batch, context, verify = len(case.lens), case.lens[0], case.query_lens[0] > 1
-    if batch == 8 and context >= 32768:
-        return ("50 %", lambda share, _: share >= 0.5) if verify else ("60 %", lambda share, _: share >= 0.6)
-    if batch == 1 and context == 131072 and verify:
-        return "25 %", lambda share, _: share >= 0.25
-    if batch == 1 and context == 8192:
-        return "15 us", lambda _, us: us <= 15
-    return None
+MARKS = marks(FIRST)
 
 
-def replace(path: pathlib.Path, text: str) -> None:
-    """Put the table between the marks of a page; a page that has lost them gets a section at its end."""
+def section(op: str) -> str:
+    """What stands above an operation's table where a page has none yet."""
+    only, name = ("", "") if op == FIRST else (f" --only {op}", f" {op}")
+    return (
+        f"## kernels{name}\n\n{SECTIONS[op]}, on one GPU: `python -m genesisd.kernels.bench{only} --upstream\n"
+        "TREE --write docs/benchmarks.md`, where TREE is the unpacked package tree of a vLLM release. What the columns mean, and what\n"
+        "limits the kernels, is in [kernels](kernels.md).\n"
+    )
+
+
+def replace(path: pathlib.Path, text: str, op: str = FIRST) -> None:
+    """Put a table between its marks on a page; a page that has lost them gets a section at its end."""
     page = path.read_text()
-    if MARKS[0] not in page:
-        page = f"{page.rstrip()}\n\n{SECTION}\n{MARKS[0]}\n{MARKS[1]}\n"
-    before, rest = page.split(MARKS[0])
-    path.write_text(f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{rest.split(MARKS[1], 1)[1]}")
+    start, end = marks(op)
+    if start not in page:
+        page = f"{page.rstrip()}\n\n{section(op)}\n{start}\n{end}\n"
+    before, rest = page.split(start)
+    path.write_text(f"{before}{start}\n{text}\n{end}{rest.split(end, 1)[1]}")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
-"""Times of graph replays, and the floor under them."""
+"""Our kernel and the engine's on one case, and the floor under them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
-import triton
 
+from genesisd.kernels.replays import Rates, graph_us
 from genesisd.kernels.tq_verify import cases, problems
 from genesisd.kernels.tq_verify.launch import scratch_for, shape_of, tq_verify
 from genesisd.kernels.tq_verify.layout import K8V4
@@ -17,14 +16,6 @@ from genesisd.kernels.tq_verify.reference import reference
 
 SPREAD = 256e6
 """Bytes over which repeated runs rotate: several times the second-level cache."""
-
-
-@dataclass(frozen=True)
-class Rates:
-    """What the card was measured at: bytes a second copied (read and written), operations a second."""
-
-    copy: float
-    products: float
 
 
 @dataclass(frozen=True)
@@ -38,45 +29,12 @@ class Measured:
     upstream_error: float | None
 
 
-def rates() -> Rates:
-    """Measure the card's two ceilings."""
-    source = torch.empty(2**31, dtype=torch.uint8, device="cuda")
-    target = torch.empty_like(source)
-    copy_ms = triton.testing.do_bench(lambda: target.copy_(source), warmup=50, rep=200, return_mode="median")
-    a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
-    product_ms = triton.testing.do_bench(lambda: a @ b, warmup=50, rep=200, return_mode="median")
-    return Rates(2 * source.numel() / copy_ms * 1e3, 2 * 8192**3 / product_ms * 1e3)
-
-
 def floor_us(case: cases.Case, found: Rates) -> float:
     """The cache's bytes once over the copy rate, or the operations over the rate of products, whichever is longer."""
     tokens = sum(case.lens)
     moved = tokens * case.kv_heads * K8V4(case.dim).slot_bytes / found.copy
     computed = 4 * tokens * case.query_lens[0] * case.heads * case.dim / found.products
     return max(moved, computed) * 1e6
-
-
-def graph_us(run: Callable[[int], object], repeats: int, samples: int = 9) -> float:
-    """Median time of one run, by replays of a captured graph of several."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        run(0)
-    torch.cuda.current_stream().wait_stream(stream)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for i in range(repeats):
-            run(i)
-    times = []
-    for _ in range(samples):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        graph.replay()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(start.elapsed_time(end) / repeats * 1e3)
-    return sorted(times)[len(times) // 2]
 
 
 def measure(case: cases.Case, found: Rates, theirs: object | None) -> Measured:
