@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="the kernels need torch and triton: pip install genesisd[kernels]")
@@ -64,6 +66,50 @@ def test_what_lies_behind_the_last_token_does_not_matter():
     before = run(problem, HOPPER)
     problem.cache[problem.table[0, -1].long(), 70 % 16 :] = 0xFF
     assert torch.equal(before, run(problem, HOPPER))
+
+
+def by_heads(problem):
+    """As the engine lays its cache out from 0.26 on: a head's tokens follow each other."""
+    return replace(problem, cache=problem.cache.transpose(1, 2).contiguous().transpose(1, 2))
+
+
+def apart(problem):
+    """Pages that are padded to the size of another kind of layer's, with what is not a number between them."""
+    size = problem.cache[0].numel()
+    wide = torch.full((problem.cache.shape[0], size + 64), 0xFF, dtype=torch.uint8)
+    wide[:, :size] = problem.cache.flatten(1)
+    return replace(problem, cache=wide[:, :size].unflatten(1, problem.cache.shape[1:]))
+
+
+def far(problem):
+    """Pages behind the first 8 GiB of the cache: counted in bytes or in words, they lie beyond 31 bits."""
+    page = problem.cache[0].numel()
+    there = torch.arange(9 * 2**30 // page - problem.cache.shape[0], 9 * 2**30 // page)
+    try:  # of which a few pages are touched
+        cache = torch.empty(int(there[-1]) + 1, *problem.cache.shape[1:], dtype=torch.uint8)
+    except RuntimeError:
+        pytest.skip("this machine does not lend 9 GiB of addresses")
+    cache[there] = problem.cache
+    table = torch.where(problem.table < 2**30, problem.table + int(there[0]), problem.table).to(torch.int32)
+    return replace(problem, cache=cache, table=table)
+
+
+def beside_keys(problem):
+    """A query that is a part of rows which hold keys and values too."""
+    width = problem.query[0].numel()
+    wide = torch.full((problem.query.shape[0], 2 * width), float("nan"), dtype=problem.query.dtype)
+    wide[:, :width] = problem.query.flatten(1)
+    return replace(problem, query=wide[:, :width].unflatten(1, problem.query.shape[1:]))
+
+
+@pytest.mark.parametrize("capability", [HOPPER, AMPERE], ids=["sm_90", "sm_86"])
+@pytest.mark.parametrize("laid_out", [by_heads, apart, far, beside_keys])
+def test_how_tensors_lie_changes_nothing(capability, laid_out):
+    """Cache, pages and query lie as the engine lays them out, and the output is the same to the last bit."""
+    problem = problems.make(cases.Case("x", 8, 2, 64, (70, 33, 130), (3, 1, 2)), "cpu", seed=5)
+    found = run(problem, capability)
+    assert problems.error(found, expected(problem)) < cases.TOLERANCE
+    assert torch.equal(run(laid_out(problem), capability), found)
 
 
 def test_the_hand_made_case():
