@@ -1,13 +1,18 @@
-"""The watch on a box of its own: real store, client, git and appraising child, in front of the double of GitHub."""
+"""The watch on a box of its own: real store, client, git and appraising child, in front of the double of GitHub.
+
+Its package index is a folder of the box: a machine's own one lies across a network, and may take longer than any test.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import aiohttp
 import yaml
@@ -23,6 +28,8 @@ from genesisd.wiring.watch_api import WatchDesk
 from genesisd.wiring.watching import Watching
 from tests.helpers.fakegithub import FakeGitHub, World, fake_github
 
+RELEASE = "vllm-0.33.0-py3-none-any.whl"
+"""What the box's index has."""
 NEVER = {"nightly": None, "hourly": None, "weekly": None}
 
 
@@ -117,6 +124,29 @@ async def watched_box(
     folder.mkdir(exist_ok=True)
     if not (folder / "watchlist.yaml").exists():
         (folder / "watchlist.yaml").write_bytes(text)
+    with patch.dict(os.environ, _environment(folder), clear=True):
+        async with _opened(folder, world, pins, workers, session, spec) as box:
+            yield box
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """With a package index that pip reads from disk, and nothing else of this machine's pip."""
+    page = folder / "simple" / "vllm" / "index.html"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(f'<a href="{RELEASE}">{RELEASE}</a>')
+    others = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    return others | {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": (folder / "simple").as_uri()}
+
+
+@asynccontextmanager
+async def _opened(
+    folder: Path,
+    world: World,
+    pins: Mapping[str, Any] | None,
+    workers: Mapping[str, Mapping[str, object]] | None,
+    session: aiohttp.ClientSession | None,
+    spec: Mapping[str, Any],
+) -> AsyncIterator[WatchedBox]:
     async with fake_github(world) as double, aiohttp.ClientSession() as own:
         token = folder / "token"
         token.write_text(double.token)
@@ -125,7 +155,7 @@ async def watched_box(
             "daemon": {key: str(folder / key) for key in ("state_dir", "runtime_dir")}
             | {"cache_dir": str(folder / "cache")},
             "watch": {"watchlist": "watchlist.yaml", "api": double.url, "token": {"file": "token"}, "schedule": NEVER}
-            | spec,
+            | {**spec},
         }
         if pins is not None:
             (folder / "pins.yaml").write_text(yaml.safe_dump(pins))

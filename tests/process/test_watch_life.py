@@ -183,6 +183,13 @@ async def test_a_sweep_that_is_cut_off_is_told_as_failed(box, monkeypatch):
     assert failed["text"] == "it was stopped"
 
 
+async def test_a_sweep_tells_what_the_box_s_own_index_has(box):
+    """Nothing here is asked of anybody across a network, who may take longer than a test."""
+    await box.sweep()
+    assert "index" not in box.watching.asked.requests
+    assert "Newest in the index: 0.33.0." in (await box.desk.report(None, "markdown")).text
+
+
 # --- reloads ----------------------------------------------------------------------------------------------------
 
 
@@ -203,9 +210,11 @@ async def test_a_reload_is_carried_out_though_a_worker_cannot_be_looked_at(box, 
     await box.sweep()
     (dead,) = [one for one in await box.kept() if str(one.decision.kind) == "trigger-can-never-fire"]
     await box.desk.answer(dead.id, dead.standing.DECLINED, ROOT, why="x", revisit_when=["gpu.sm >= 89"])
-    monkeypatch.setattr(box.workers, "facts", fails)
-    await box.watching.reconfigured()
-    assert box.watching.order(SweepKind.NOW)
+    with monkeypatch.context() as broken:
+        broken.setattr(box.workers, "facts", fails)
+        await box.watching.reconfigured()
+    assert (await box.sweep()).outcome == "partial"
+    assert len(box.sink.of("watch_sweep_ended")) == 2
 
 
 # --- what the series say ----------------------------------------------------------------------------------------
