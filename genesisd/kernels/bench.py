@@ -18,6 +18,7 @@ from typing import Any
 SECTIONS = {
     "tq_verify": "Attention over a TurboQuant cache beside the engine's own kernel",
     "lm_head_fp8": "The output layer with FP8 weights beside torch's products of bfloat16 and of FP8",
+    "tq_store": "The store of new keys and values into a TurboQuant cache beside the engine's own kernel",
 }
 """The operations, each with what its section of a page of figures begins with. Its package has `cases` (GPU_EDGES and
 BENCHED), `checking` (failures) and `table` (lines)."""
@@ -36,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"no operation and no case of any has {options.only!r} in its name: --list names them", file=sys.stderr)
         return 1
     for op in chosen:
-        wrong = of(op, "checking").failures("cuda")
+        wrong = of(op, "checking").failures("cuda", options.upstream)
         if wrong:
             print("\n".join(f"{op}: {line}" for line in wrong), file=sys.stderr)
             return 1

@@ -42,14 +42,14 @@ def test_a_name_that_nothing_has_is_an_error(capsys):
 def test_every_operation_has_what_is_called(op):
     """Each package brings its cases, tests and table under the same names."""
     package = Path(bench.__file__).parent / op
-    assert "def failures(device: str) -> list[str]:" in (package / "checking.py").read_text()
+    assert "def failures(device: str, " in (package / "checking.py").read_text()
     assert "def lines(" in (package / "table.py").read_text()
 
 
 def test_a_red_test_prints_no_figures(monkeypatch, capsys):
     """When a test fails there is nothing on standard output, and its name is on standard error."""
     red = types.ModuleType("genesisd.kernels.tq_verify.checking")
-    red.failures = lambda _device: ["decode, group 8: error 1.00e+00"]
+    red.failures = lambda _device, _upstream: ["decode, group 8: error 1.00e+00"]
     monkeypatch.setitem(sys.modules, red.__name__, red)
     monkeypatch.setattr("genesisd.kernels.tq_verify.checking", red, raising=False)
     assert bench.main([]) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 
 from genesisd.kernels.lm_head_fp8 import cases, problems
@@ -10,7 +12,7 @@ from genesisd.kernels.lm_head_fp8.plan import Plan, candidates
 from genesisd.kernels.lm_head_fp8.reference import reference
 
 
-def failures(device: str) -> list[str]:
+def failures(device: str, _upstream: Path | None = None) -> list[str]:
     """What is wrong on this device, a line each; nothing if all is well. Inputs are drawn anew each time."""
     found = [failure(case, device) for case in cases.GPU_EDGES]
     return [line for line in (*found, *every_byte(device), *every_plan(device), captured(device)) if line is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 
@@ -13,7 +14,7 @@ from genesisd.kernels.tq_verify.plan import plan_for
 from genesisd.kernels.tq_verify.reference import reference
 
 
-def failures(device: str) -> list[str]:
+def failures(device: str, _upstream: Path | None = None) -> list[str]:
     """What is wrong on this device, a line each; nothing if all is well. Inputs are drawn anew each time."""
     found = [failure(case, device) for case in cases.GPU_EDGES]
     return [line for line in (*found, captured(device)) if line is not None]

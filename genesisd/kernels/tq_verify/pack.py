@@ -6,12 +6,17 @@ import torch
 
 
 def fp8_bytes(keys: torch.Tensor, fp8_format: str) -> torch.Tensor:
-    """Keys as FP8 bytes. e4b15 is float16 without its lowest exponent bit's range and seven bits of its mantissa."""
+    """Keys (float32) as FP8 bytes; what is beyond the greatest number becomes it.
+
+    e4b15 is float16 without its highest exponent bit and seven bits of its mantissa. The backend cuts a key off to
+    float16 and rounds what is left, halves upwards.
+    """
     if fp8_format == "e4nv":
-        return keys.to(torch.float8_e4m3fn).view(torch.uint8)
-    half = keys.clamp(-1.8, 1.8).to(torch.float16).view(torch.int16).to(torch.int32) & 0xFFFF
-    magnitude = ((half & 0x7FFF) + 0x40) >> 7
-    return (((half >> 8) & 0x80) | magnitude.clamp(max=0x7F)).to(torch.uint8)
+        return keys.clamp(-448, 448).to(torch.float8_e4m3fn).view(torch.uint8)
+    size = keys.abs().clamp(max=1.75)
+    normal = (size.view(torch.int32) >> 13) - (112 << 10)
+    half = torch.where(size >= 2**-14, normal, (size * 2**24).to(torch.int32))
+    return (((half + 0x40) >> 7) | (keys.signbit().to(torch.int32) << 7)).to(torch.uint8)
 
 
 def value_bytes(values: torch.Tensor) -> torch.Tensor:
