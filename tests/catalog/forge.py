@@ -39,8 +39,12 @@ def outcome_on(tree: Path, patch: Patch, others: list[Patch]) -> Outcome:
 
 
 def linked(tree: Path, target: Path, changed: Mapping[str, str]) -> Path:
-    """A copy of the tree by hard links, with ``changed`` put in the place of what was there."""
-    shutil.copytree(tree / "vllm", target / "vllm", copy_function=os.link)
+    """A copy of the tree by hard links, with ``changed`` put in the place of what was there.
+
+    Bytecode that another process is just writing has a name for a moment only.
+    """
+    unfinished = shutil.ignore_patterns("*.pyc.*")
+    shutil.copytree(tree / "vllm", target / "vllm", copy_function=os.link, ignore=unfinished)
     for name, text in changed.items():
         place = target / name
         place.unlink(missing_ok=True)

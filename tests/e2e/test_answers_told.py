@@ -67,7 +67,9 @@ def test_every_answer_of_a_real_daemon_is_the_wire(told) -> None:
     assert "streamed" in run_.summary
     status, out = told(f"replay {incident} --worker tiny --json")
     replays = messages.ReplayAnswer.model_validate_json(out).replays
-    assert (status, [(one.kind, one.same) for one in replays]) == (10, [("tool-calls", True)])
+    # degeneration sees the lost call too, sooner or later
+    assert status == 10
+    assert ("tool-calls", True) in {(one.kind, one.same) for one in replays}
 
     told.faults.write_text("{}")
     assert told(f"replay {incident} --worker tiny")[0] == 0

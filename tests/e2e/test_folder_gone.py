@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from pathlib import Path
 
 from genesisd.control.client import ControlError
 from tests.e2e.test_daemon import complete
@@ -29,11 +30,21 @@ def reached(one) -> bool:
         return False
 
 
+def gone(folder: Path) -> None:
+    """Take a folder away in which processes are just making files."""
+
+    def tried() -> bool:
+        shutil.rmtree(folder, ignore_errors=True)
+        return not folder.exists()
+
+    until(tried, what=f"{folder} is gone")
+
+
 def test_without_its_runtime_folder_the_daemon_is_reachable_again(box):
     """Its socket is made anew; nobody is restarted for it, and orders are carried out."""
     one = box({"w": {**SPEC, "listen": f"127.0.0.1:{free_port()}"}})
     pid = one.wait("w", "ready")["pid"]
-    shutil.rmtree(one.state / "run")
+    gone(one.state / "run")
     until(lambda: reached(one), 30, "the daemon answers again")
     assert one.worker("w")["pid"] == pid
     one.ask("order", "restart", "w")
@@ -46,7 +57,7 @@ def test_a_new_daemon_finds_everything_after_its_runtime_folder_vanished(box):
     port = free_port()
     one = box({"w": {**SPEC, "listen": f"127.0.0.1:{port}"}})
     pid = one.wait("w", "ready")["pid"]
-    shutil.rmtree(one.state / "run")
+    gone(one.state / "run")
     one.kill()
     one.start()
     until(lambda: one.worker("w")["phase"] == "ready" and one.worker("w")["incarnation"] == 2, 40)
