@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
+
+from tests.helpers.not_interpreted import lines_of
 
 pytest.importorskip("torch", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 pytest.importorskip("triton", reason="the kernels need torch and triton: pip install genesisd[kernels]")
@@ -31,15 +28,7 @@ for (dim, heads, rows), activations in asked:
 @pytest.fixture(scope="module", params=[(8, 6), (9, 0)], ids=["sm_86", "sm_90"])
 def compiled(request):
     """Every shape's kernel; not interpreted, so in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", COMPILE, json.dumps([request.param, SHAPES])],
-        env=os.environ | {"TRITON_INTERPRET": "0", "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return request.param, [json.loads(line) for line in done.stdout.splitlines()]
+    return request.param, lines_of(COMPILE, [request.param, SHAPES])
 
 
 def test_nothing_spills_and_little_memory_is_shared(compiled):
