@@ -24,7 +24,7 @@ Written = tuple[tuple[StatusChange, ...], str]
 async def write(path: Path, changes: Sequence[StatusChange], *, record: bool) -> Written:
     """As ``write_changes``, and ``record`` commits the file with git, the evidence in the message."""
     unfit = await commit.unfit(path) if record else None
-    made, trouble, saved = await asyncio.to_thread(_write, path, changes)
+    made, trouble, saved = await asyncio.to_thread(write_changes, path, changes)
     if not record or not made:
         return made, trouble
     subject = f"Follow upstream: {', '.join(f'{one.ref} is {one.after}' for one in made[:NAMED])}"
@@ -34,18 +34,14 @@ async def write(path: Path, changes: Sequence[StatusChange], *, record: bool) ->
     return made, f"not committed: {done.reason}" if isinstance(done, commit.NotCommitted) else trouble
 
 
-def write_changes(path: Path, changes: Sequence[StatusChange]) -> Written:
-    """Make the changes whose rows still say what they said; returns those, and what went wrong ("" if nothing did).
+def write_changes(path: Path, changes: Sequence[StatusChange]) -> tuple[tuple[StatusChange, ...], str, bytes]:
+    """Make the changes whose rows still say what they said.
+
+    Returns those, what went wrong ("" if nothing did), and what the file holds then (b"" where something did).
 
     Somebody may edit the file while a sweep goes on: it is read again, and their words stand. All changes are saved
     at once or none is. Blocks.
     """
-    made, trouble, _ = _write(path, changes)
-    return made, trouble
-
-
-def _write(path: Path, changes: Sequence[StatusChange]) -> tuple[tuple[StatusChange, ...], str, bytes]:
-    """And what the file holds then."""
     for attempt in range(1, TRIES + 1):
         try:
             made, text = _once(path, changes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from genesisd.kernels.tq_verify.guards import expected_format
+from genesisd.kernels.tq_verify.guards import device_refusal
 from genesisd.kernels.tq_verify.layout import SlotLayout, difference
 
 
@@ -30,9 +30,4 @@ def refusal(setting: Setting) -> str | None:
         return f"head_dim {head_dim} is not a multiple of 8 from 64 to 512"
     if any(stride % 4 for stride in setting.cache_strides):
         return f"cache strides of {setting.cache_strides} bytes are not all multiples of 4, which the stores need"
-    if setting.capability < (8, 0):
-        return f"compute capability {setting.capability[0]}.{setting.capability[1]}: 8.0 or newer is needed"
-    expected = expected_format(setting.capability)
-    if setting.fp8_format != expected:
-        return f"keys read as {setting.fp8_format}, but this device's format is {expected}"
-    return None
+    return device_refusal(setting.capability, setting.fp8_format, "read")

@@ -33,9 +33,24 @@ def expected_format(capability: tuple[int, int]) -> str:
     return "e4nv" if capability >= (8, 9) else "e4b15"
 
 
+def device_refusal(capability: tuple[int, int], fp8_format: str, done: str) -> str | None:
+    """Why a device does not serve keys of an FP8 format, which are ``done`` (stored, read) so; or None."""
+    if capability < (8, 0):
+        return f"compute capability {capability[0]}.{capability[1]}: 8.0 or newer is needed"
+    expected = expected_format(capability)
+    if fp8_format != expected:
+        return f"keys {done} as {fp8_format}, but this device's format is {expected}"
+    return None
+
+
 def refusal(setting: Setting) -> str | None:
     """Why the kernels do not serve a setting, or None."""
-    return _layout(setting) or _shape(setting) or _format(setting) or _feature(setting)
+    return (
+        _layout(setting)
+        or _shape(setting)
+        or device_refusal(setting.capability, setting.fp8_format, "stored")
+        or _feature(setting)
+    )
 
 
 def _layout(setting: Setting) -> str | None:
@@ -57,15 +72,6 @@ def _shape(setting: Setting) -> str | None:
         return f"{setting.query_heads} query heads cannot be shared out to {setting.kv_heads} KV heads"
     if not 1 <= setting.max_query_len <= 16:
         return f"{setting.max_query_len} query tokens a sequence: 1 to 16 are served"
-    return None
-
-
-def _format(setting: Setting) -> str | None:
-    if setting.capability < (8, 0):
-        return f"compute capability {setting.capability[0]}.{setting.capability[1]}: 8.0 or newer is needed"
-    expected = expected_format(setting.capability)
-    if setting.fp8_format != expected:
-        return f"keys stored as {setting.fp8_format}, but this device's format is {expected}"
     return None
 
 
