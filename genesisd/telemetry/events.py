@@ -23,6 +23,7 @@ KINDS: dict[str, EventKind] = {
     "worker_restart": EventKind("warning"),
     "worker_ready": EventKind(),
     "worker_adopted": EventKind(),
+    "worker_removed": EventKind(),
     "shim_lost": EventKind("warning"),
     "gate_shut": EventKind(),
     "probe_result": EventKind("debug", journal=False),

@@ -71,11 +71,16 @@ class Reloader:
     async def _retire(self, name: str) -> None:
         await self._fronts.take(name)
         await self._supervisor.retire(name)
-        await self._fronts.unseat(name)
+        await self._let_go(name)
 
     async def _leave(self, name: str) -> None:
         await self._supervisor.remove(name)
+        await self._let_go(name)
+
+    async def _let_go(self, name: str) -> None:
+        """The last of it. Told, since a daemon that is killed before leaves the rest of the work to the next one."""
         await self._fronts.unseat(name)
+        self._sink.emit("worker_removed", name)
 
     def when_left(self, name: str, call: Callable[[], None]) -> None:
         """Call once the worker's removal is over."""

@@ -36,6 +36,7 @@ def test_a_worker_that_was_removed_while_no_daemon_ran_is_ended(box, store_lost)
     until(lambda: [worker["name"] for worker in one.ask("workers")] == ["stays"])
     assert one.worker("stays")["pid"] == kept
     # Once and for all: the next daemon has nothing to do with it.
+    until(lambda: told(one, "goes")[-1]["kind"] == "worker_removed")
     before = len(told(one, "goes"))
     one.kill()
     one.start()

@@ -103,9 +103,11 @@ async def test_a_removal_is_not_waited_for():
         view = await one.apply(b=spec())
         assert view.removed == ("a",)
         assert list(one.supervisor.specs) == ["b", "a"]
+        assert "worker_removed" not in one.sink.kinds
         one.fakes.front.flying.clear()
         await one.reloader.close()
         assert list(one.supervisor.specs) == ["b"]
+        assert one.sink.events[-1] == ("worker_removed", "a", {})
 
 
 async def test_a_worker_that_comes_back_while_it_leaves_is_a_new_one():
