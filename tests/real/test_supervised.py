@@ -174,7 +174,8 @@ def test_a_restart_in_service_cuts_nothing(rig: Rig) -> None:
     for flow in flows:
         until(flow.flowing, every=0.01)
     rig.box.ask("order", "restart", "tiny")
-    until(lambda: rig.look()["phase"] == "draining", every=0.01)
+    # Asked of the journal: on a disk that is slow to keep the new phase, draining is over within one look.
+    until(lambda: "draining" in rig.phases(began), every=0.01)
     held = Flow(rig.door.url, tokens=5)
     assert [flow.tokens() for flow in flows] == [LONG, LONG, LONG]
     after = rig.back(before)
