@@ -13,6 +13,7 @@ from genesisd.kernels.lm_head_fp8.reference import reference
 from genesisd.kernels.replays import Rates
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
+CASE, RATES = cases.Case("64 x 48, 2 rows", 2, 64, 48, out="bfloat16"), Rates(1e9, 1e12)
 TILES = (Plan(128, 256, 8, 3, 8, 3), Plan(64, 128, 8, 4, 4, 3), Plan(16, 256, 16, 3, 4, 2), Plan(64, 512, 8, 3, 4, 3))
 
 
@@ -90,35 +91,20 @@ def test_quantising_in_parts_changes_nothing(monkeypatch):
     assert torch.equal(scales, once[1])
 
 
-@pytest.fixture
-def untimed(monkeypatch):
-    """The benchmark on the CPU: everything but the clock, which says 10 us."""
-
-    def graph_us(run, _repeats):
-        run(0)
-        run(1)
-        return 10.0
-
-    monkeypatch.setattr(timing, "DEVICE", "cpu")
-    monkeypatch.setattr(timing, "SPREAD", 1000)
-    monkeypatch.setattr(timing, "graph_us", graph_us)
-    return cases.Case("64 x 48, 2 rows", 2, 64, 48, out="bfloat16"), Rates(1e9, 1e12)
-
-
 def test_the_table_has_a_row_a_case(untimed):
     """Floor, what is replaced, ours, share, goal and both errors stand in the columns of the header."""
-    case, rates = untimed
-    header, row = table.lines(rates, [case], None, sweep=False)
+    untimed(timing)
+    header, row = table.lines(RATES, [CASE], None, sweep=False)
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert len(cells) == header.splitlines()[1].count("---")
-    assert cells[:3] == [case.name, f"{(64 * 48 + 4 * 48 + 2 * 2 * (64 + 48)) / 1e3:.1f}", "10.0"]
+    assert cells[:3] == [CASE.name, f"{(64 * 48 + 4 * 48 + 2 * 2 * (64 + 48)) / 1e3:.1f}", "10.0"]
     assert cells[4:7] == ["10.0", "37.1%", "75% **no**"]
     assert float(cells[7]) < cases.TOLERANCE["bfloat16"] < float(cells[8]) < 1 / 16
 
 
 def test_a_sweep_has_a_line_a_cut(untimed):
     """The plan's own is marked."""
-    case, rates = untimed
-    lines = list(table.lines(rates, [case], None, sweep=True))
+    untimed(timing)
+    lines = list(table.lines(RATES, [CASE], None, sweep=True))
     assert "(the plan): 10.0 us, 37.1%" in lines[0]
     assert len(set(lines)) == len(lines) > 5

@@ -18,6 +18,7 @@ from genesisd.kernels.tq_verify.pack import fp8_bytes
 from genesisd.kernels.tq_verify.reference import attend, keys_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
+CASE, RATES = cases.Case("2 x 64, 3 tokens", 3, 2, 64, skipped="none", wide=True), Rates(1e8, 1e12)
 
 
 @pytest.mark.parametrize("case", cases.CPU_EDGES, ids=lambda case: case.name)
@@ -124,32 +125,18 @@ def test_slots_follow_the_reference_s_own_words():
     assert sorted(changed) == sorted([slot // 16, slot % 16] for slot in problem.slot_mapping.tolist())
 
 
-@pytest.fixture
-def untimed(monkeypatch):
-    """The benchmark on the CPU: everything but the clock, which says 10 us."""
-
-    def graph_us(run, _repeats):
-        run(0)
-        run(1)
-        return 10.0
-
-    monkeypatch.setattr(timing, "DEVICE", "cpu")
-    monkeypatch.setattr(timing, "graph_us", graph_us)
-    return cases.Case("2 x 64, 3 tokens", 3, 2, 64, skipped="none", wide=True), Rates(1e8, 1e12)
-
-
 def test_the_table_has_a_row_a_case(untimed):
     """Floor, ours and share stand in the columns of the header; upstream's stay empty without a tree."""
-    case, rates = untimed
-    header, row = table.lines(rates, [case], None, sweep=False)
+    untimed(timing)
+    header, row = table.lines(RATES, [CASE], None, sweep=False)
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert len(cells) == header.splitlines()[1].count("---")
-    assert cells == [case.name, f"{3 * (8 + 2 * (256 + 100)) / 100:.2f}", "", "10.0", "", "216.0%"]
+    assert cells == [CASE.name, f"{3 * (8 + 2 * (256 + 100)) / 100:.2f}", "", "10.0", "", "216.0%"]
 
 
 def test_a_sweep_has_a_line_a_cut(untimed):
     """The plan's own is marked."""
-    case, rates = untimed
-    lines = list(table.lines(rates, [case], None, sweep=True))
+    untimed(timing)
+    lines = list(table.lines(RATES, [CASE], None, sweep=True))
     assert "(the plan): 10.0 us" in lines[0]
     assert len(set(lines)) == len(lines) > 5
