@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import math
 import os
 import sys
-import threading
 import time
 from dataclasses import dataclass
 from statistics import mean, stdev
-from typing import Self
+from typing import Any
 
 from benchmarks.detection_real import built
 from benchmarks.figures import Figure, Figures, Target
 from benchmarks.rig import there_and_back
 from genesisd.demo.locate import CASEBOOK
 from genesisd.probes.spec import CORRECTNESS
+from tests.helpers.users import Users
 from tests.real.supervised import Rig, example, real_box
 
-CLIENTS = 4
+USERS = 4
 BLOCK = float(os.environ.get("GENESISD_BLOCK", "40"))
 """Seconds of one turn with probes, or without."""
 SETTLE = 2.0
@@ -43,57 +41,10 @@ class Asked:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """One answer to a user, on the monotonic clock."""
-
-    began: float
-    ended: float
-    tokens: int
-
-    def within(self, begin: float, end: float) -> float:
-        """How many of its tokens count for a span: as if they came evenly."""
-        inside = min(end, self.ended) - max(begin, self.began)
-        return self.tokens * max(0.0, inside) / (self.ended - self.began)
-
-
-class Clients:
-    """Users on kept connections, each of whom asks again as soon as it was answered."""
-
-    def __init__(self, address: str, count: int = CLIENTS) -> None:
-        self.served: list[Served] = []
-        self.faults: list[str] = []
-        self._address, self._over = address, threading.Event()
-        self._threads = [threading.Thread(target=self._ask, args=(n,), daemon=True) for n in range(count)]
-
-    def __enter__(self) -> Self:
-        for one in self._threads:
-            one.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for one in self._threads:
-            one.join(120)
-
-    def _ask(self, turn: int) -> None:
-        line = http.client.HTTPConnection(self._address, timeout=120)
-        while not self._over.is_set():
-            turn += 1
-            message = {"role": "user", "content": QUESTIONS[turn % len(QUESTIONS)]}
-            body = {"model": "tiny", "messages": [message], "max_tokens": 64, "ignore_eos": True, "temperature": 0.7}
-            began, content = time.monotonic(), b""
-            try:
-                line.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
-                answer = line.getresponse()
-                content = answer.read()
-                tokens = json.loads(content)["usage"]["total_tokens"]  # a refusal has none
-                self.served.append(Served(began, time.monotonic(), tokens))
-            except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
-                self.faults.append(f"{error!r} {content[:200]!r}")
-                line.close()
-                self._over.wait(0.5)
-        line.close()
+def question(turn: int) -> dict[str, Any]:
+    """What users ask in turn: 64 tokens long, whatever the model would say."""
+    message = {"role": "user", "content": QUESTIONS[turn % len(QUESTIONS)]}
+    return {"messages": [message], "max_tokens": 64, "ignore_eos": True, "temperature": 0.7}
 
 
 def probe_cost(rounds: int) -> Figures:
@@ -113,10 +64,10 @@ def probe_cost(rounds: int) -> Figures:
         rig = Rig(box, "tiny")
         rig.ready()
         box.ask("record_golden", "tiny", {}, dry_run=False, timeout=300)
-        with Clients(spec["listen"]) as clients:
-            _turn(rig, WITH, clients)  # whatever is used for the first time is compiled
+        with Users(spec["listen"], USERS, question) as users:
+            _turn(rig, WITH, users)  # whatever is used for the first time is compiled
             for name in there_and_back(rounds, (WITH, WITHOUT)):
-                rate, told = _turn(rig, name, clients)
+                rate, told = _turn(rig, name, users)
                 taken[name].append(rate)
                 asked += told
                 print(
@@ -124,14 +75,14 @@ def probe_cost(rounds: int) -> Figures:
                     file=sys.stderr,
                     flush=True,
                 )
-        if clients.faults:
-            raise RuntimeError(f"{len(clients.faults)} requests of users failed: {clients.faults[:3]}")
+        if users.faults:
+            raise RuntimeError(f"{len(users.faults)} requests of users failed: {users.faults[:3]}")
         if wrong := box.ask("incidents", "tiny", 10, open_only=False):
             raise RuntimeError(f"a right worker has an incident: {wrong}")
     return _figures(taken, asked)
 
 
-def _turn(rig: Rig, name: str, clients: Clients) -> tuple[float, list[Asked]]:
+def _turn(rig: Rig, name: str, users: Users) -> tuple[float, list[Asked]]:
     """Tokens a second that users were served, and what probes asked meanwhile."""
     probes = rig.box.settings["workers"]["tiny"]["probes"]
     probes["correctness"] = [
@@ -145,7 +96,7 @@ def _turn(rig: Rig, name: str, clients: Clients) -> tuple[float, list[Asked]]:
     time.sleep(BLOCK)
     ended, told = time.monotonic(), rig.box.ask("probe_history", "tiny", None, 1000)
     time.sleep(SETTLE)  # answers that had begun are counted by their share
-    rate = sum(one.within(began, ended) for one in list(clients.served)) / (ended - began)
+    rate = sum(one.within(began, ended) for one in list(users.served)) / (ended - began)
     return rate, [Asked(one["kind"], one["tokens"]) for one in told if one["at"] >= wall and one["tokens"]]
 
 

@@ -11,7 +11,8 @@ import pytest
 from genesisd.demo.locate import CASEBOOK
 from genesisd.probes.spec import CORRECTNESS
 from tests.helpers.box import FAKE, free_port
-from tests.helpers.soaking import Users, Watched, all_of, tides
+from tests.helpers.soaking import Watched
+from tests.helpers.users import Users, all_of, tides
 
 PARSERS = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes", "--reasoning-parser", "qwen3")
 FASTER = 20

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from genesisd.probes.slope import HOUR, growth
 from tests.helpers.box import Box
@@ -26,70 +23,6 @@ ALARMS = frozenset(
     {"liveness_failed", "worker_exited", "worker_restart", "incident_opened", "evidence_saved", "effect_failed", "store_error",
      "judge_told", "judge_restart", "judge_rollback", "judge_bisect", "judge_hold", "patch_quarantined", "front_lost"}
 )  # fmt: skip
-
-
-class Users:
-    """Users of one worker, each of whom asks again as soon as it was answered, while ``busy`` says so."""
-
-    def __init__(
-        self, address: str, count: int, question: Callable[[int], Mapping[str, Any]], busy: Callable[[int], bool]
-    ) -> None:
-        self.answered = 0
-        self.faults: list[str] = []
-        self._address, self._question, self._busy = address, question, busy
-        self._over = threading.Event()
-        self._threads = [threading.Thread(target=self._use, args=(n,), daemon=True) for n in range(count)]
-
-    def __enter__(self) -> Self:
-        for one in self._threads:
-            one.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for one in self._threads:
-            one.join(300)
-
-    def _use(self, number: int) -> None:
-        line = http.client.HTTPConnection(self._address, timeout=300)
-        turn = number
-        while not self._over.is_set():
-            if not self._busy(number):
-                self._over.wait(0.2)
-                continue
-            turn += len(self._threads)
-            self._ask(line, dict(self._question(turn)))
-        line.close()
-
-    def _ask(self, line: http.client.HTTPConnection, body: dict[str, Any]) -> None:
-        path = "/v1/chat/completions" if "messages" in body else "/v1/completions"
-        try:
-            line.request("POST", path, json.dumps({"model": "tiny"} | body), {"content-type": "application/json"})
-            answer = line.getresponse()
-            content = answer.read()
-        except (OSError, http.client.HTTPException) as error:
-            self.faults.append(repr(error))
-            line.close()
-            self._over.wait(0.5)
-            return
-        self.answered += answer.status == 200
-        if answer.status != 200:
-            self.faults.append(f"{answer.status}: {content[:200]!r}")
-
-
-def tides(seconds: float, shares: Sequence[float]) -> Callable[[int], bool]:
-    """Whether user ``n`` is there: each for a share of every ``seconds``, so that it is full, busy and quiet in turn."""
-    began = time.monotonic()
-    return lambda n: (time.monotonic() - began) % seconds < seconds * shares[n % len(shares)]
-
-
-@contextmanager
-def all_of(*parts: Any) -> Iterator[None]:
-    """Everyone at once."""
-    with ExitStack() as stack:
-        for one in parts:
-            stack.enter_context(one)
-        yield
 
 
 OVERLAP = 2.0

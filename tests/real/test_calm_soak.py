@@ -8,7 +8,8 @@ import pytest
 
 from genesisd.demo.locate import CASEBOOK
 from genesisd.probes.spec import CORRECTNESS
-from tests.helpers.soaking import Users, Watched, all_of, tides
+from tests.helpers.soaking import Watched
+from tests.helpers.users import Users, all_of, tides
 from tests.real.serving import RealVllm
 from tests.real.supervised import Rig, example, real_box
 
