@@ -145,15 +145,22 @@ class Correctness:
         for worker in {one.worker for one in self._on.quarantine.all() if one.what == CARD}:
             if not self._on.runner.members(worker):
                 self.cards_regained(worker)
-        for worker in self._on.specs():
+        for worker, spec in self._on.specs().items():
             state = self._on.supervisor().actor(worker).state
+            if self.bisections.pointless(worker) or not (spec.probes.judge.enabled or self.desk.fresh(worker)):
+                self.reconfigured(worker, restarts=False)  # while no daemon ran
             if state.phase is Phase.READY:  # nothing changed for its actor; an order for it may be lost
                 self.desk.ready(worker, state.incarnation)
-            if self.bisections.resume(worker):
-                self._end_left(worker)
-            elif worker in self.desk.bisecting():
-                self.desk.lost(worker)
+            self._go_on(worker, waited_for=worker in self.desk.bisecting())
         self.gauges.refresh(self._on.specs())
+
+    def _go_on(self, worker: str, *, waited_for: bool) -> None:
+        """With a search. One that ended stays kept, long after the judge heard of it: it says nothing of this life."""
+        if not self.bisections.resume(worker):
+            if waited_for:
+                self.desk.lost(worker)
+        elif waited_for:
+            self._end_left(worker)
 
     def _end_left(self, worker: str) -> None:
         """A daemon may have died between the decision to search and the end of the life that answers wrong."""

@@ -132,6 +132,11 @@ class JudgeDesk:
         """Where the judge is with this worker."""
         return self._states.get(worker, JudgeState())
 
+    def fresh(self, worker: str) -> bool:
+        """Whether there is nothing that a person who begins anew could take back."""
+        state = self.state(worker)
+        return state == JudgeState(state.incarnation, state.ready_at)
+
     def bisecting(self) -> list[str]:
         """Workers whose bisection was under way when the state was kept."""
         return [worker for worker, state in self._states.items() if state.bisecting]

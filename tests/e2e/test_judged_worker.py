@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sqlite3
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -15,6 +16,7 @@ import pytest
 
 from genesisd.control.client import ControlError
 from genesisd.demo.locate import CASEBOOK
+from genesisd.identity import boot_id
 from tests.helpers.box import FAKE, Box, until
 
 FLAGS = ["--demo", "--enable-auto-tool-choice", "--tool-call-parser", "hermes", "--reasoning-parser", "qwen3"]
@@ -229,3 +231,32 @@ def test_a_client_that_hangs_up_ends_its_recording(judged: Judged) -> None:
     with ThreadPoolExecutor(2) as pool:
         assert all(future.result() for future in [pool.submit(ask) for ask in asks])
     assert len(list((judged.box.state / "goldens").glob("*/*"))) == 1
+
+
+def test_a_search_that_is_over_ends_no_life_of_the_next_daemon(judged: Judged) -> None:
+    """What came of it stays kept; a worker that was right ever since is adopted like any other, each time."""
+    judged.box.kill()
+    ended = {"at": 1.0, "guilty": ["P1"], "pin_fails": False, "text": "P1 makes the pin fail"}
+    case = {"kinds": ["degeneration"], "pin": "p", "patches": ["P1", "P2"], "known": [], "text": "", "ended": ended}
+    with closing(sqlite3.connect(judged.box.state / "genesisd.db")) as store, store:
+        store.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('bisect/w', ?)", [json.dumps(case)])
+    judged.box.start()
+    judged.box.wait("w", "ready")
+    until(lambda: len(judged.events("probe_changed")) > 2, 30, "it is asked again")
+    assert (judged.box.worker("w")["incarnation"], judged.events("worker_exited")) == (1, [])
+
+
+def test_a_judge_that_is_switched_off_while_no_daemon_runs_is_not_stuck_in_its_search(judged: Judged) -> None:
+    """Switched on again it judges anew: what it waited for is over, though it never heard of it."""
+    judged.box.kill()
+    state = {"incarnation": 0, "step": "quarantine", "bisecting": True}
+    kept = {"state": json.dumps(state), "boot": boot_id(), "mono": time.monotonic(), "wall": time.time()}
+    with closing(sqlite3.connect(judged.box.state / "genesisd.db")) as store, store:
+        store.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('judge/w', ?)", [json.dumps(kept)])
+    judged.box.settings["workers"] = {"w": judged.spec(enabled=False)}
+    judged.box.write()
+    judged.box.start()
+    judged.box.wait("w", "ready")
+    judged.reload(judged.spec())
+    judged.says(BAD)
+    until(lambda: judged.events("judge_restart"), 60)
