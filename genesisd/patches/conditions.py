@@ -22,6 +22,8 @@ class Fact(StrEnum):
     QUANTIZATION = "quantization"
     KV_CACHE_DTYPE = "kv_cache_dtype"
     SPEC_METHOD = "spec_method"
+    CUDAGRAPH_MODE = "cudagraph_mode"
+    """Which CUDA graphs would be captured on a card, by the engine's name in capitals: FULL_AND_PIECEWISE."""
     TOOL_CALL_PARSER = "tool_call_parser"
     REASONING_PARSER = "reasoning_parser"
     SM = "sm"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from genesisd.patches import model_config
 from genesisd.patches.conditions import Fact, Value
+from genesisd.patches.graphs import cudagraph_mode
 from genesisd.patches.serve_flags import ServeFlags
 
 Gpu = tuple[int, int]
@@ -71,6 +72,9 @@ def _from_flags(flags: ServeFlags) -> Iterator[tuple[Fact, Value]]:
             if fact is Fact.KV_CACHE_DTYPE:
                 yield Fact.IS_TURBOQUANT, (value or "").startswith("turboquant")
     yield from _method(flags)
+    graphs = cudagraph_mode(flags)
+    if graphs is not None:
+        yield Fact.CUDAGRAPH_MODE, graphs
 
 
 def _method(flags: ServeFlags) -> Iterator[tuple[Fact, Value]]:

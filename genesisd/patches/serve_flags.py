@@ -20,6 +20,13 @@ SHORT = {
     "-cc": "--compilation-config",
     "-ac": "--attention-config",
 }
+LEVEL = "--optimization-level"
+PARTS = {
+    "--spec-method": ("--speculative-config", "method"),
+    "--spec-model": ("--speculative-config", "model"),
+    "--spec-tokens": ("--speculative-config", "num_speculative_tokens"),
+}
+"""Flags that are a key of one that takes JSON."""
 _NUMBER = re.compile(r"-\d")
 _HUMAN = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 _TIMES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -69,17 +76,21 @@ class ServeFlags:
         return int(float(found[1]) * _TIMES[found[2]]) if found else None
 
     def mapping(self, name: str) -> Mapping[str, object] | None:
-        """The flag's JSON with what its dotted forms add; None where that is no mapping. Empty if it is not given."""
+        """The flag's JSON with what its dotted forms and its PARTS add; None where that is no mapping.
+
+        Empty if it is not given.
+        """
         content: dict[str, object] = {}
         for one in self._given:
-            if one.name != name:
+            whole, key = PARTS.get(one.name, (one.name, None))
+            if whole != name or (key and not one.values):
                 continue
-            value = _plain(one.values[0]) if one.values else True
-            if not one.keys:
+            value, keys = _plain(one.values[0]) if one.values else True, (key,) if key else one.keys
+            if not keys:
                 if not isinstance(value, dict):
                     return None
                 content |= value
-            elif not _put(content, one.keys, value):
+            elif not _put(content, keys, value):
                 return None
         return content
 
@@ -91,7 +102,7 @@ def read(args: Sequence[str]) -> Iterator[Given]:
     """Every flag in ``args``; what stands before the first one belongs to none."""
     starts = [n for n, arg in enumerate(args) if _is_flag(arg)]
     for start, end in pairwise([*starts, len(args)]):
-        written, equals, value = args[start].partition("=")
+        written, equals, value = _leveled(args[start]).partition("=")
         name, *keys = written.split(".")
         values = ((value,) if equals else ()) + tuple(args[start + 1 : end])
         name = SHORT.get(name, name.replace("_", "-"))
@@ -99,6 +110,13 @@ def read(args: Sequence[str]) -> Iterator[Given]:
         yield Given(
             "--" + name.removeprefix("--no-") if negated else name, tuple(keys), values, negated, slice(start, end)
         )
+
+
+def _leveled(arg: str) -> str:
+    """``-O0``, ``-O=0`` and ``-O`` by their long name; the engine's other short names are whole words."""
+    if not arg.startswith("-O"):
+        return arg
+    return LEVEL if arg == "-O" else f"{LEVEL}={arg.removeprefix('-O').removeprefix('=')}"
 
 
 def _is_flag(arg: str) -> bool:

@@ -8,10 +8,11 @@ import re
 import pytest
 
 from genesisd.patches.compatibility import load_compatibility
+from genesisd.patches.graphs import BY_LEVEL, DEFAULT_LEVEL, MODES
 from genesisd.patches.known_bad import load_known_bad
 from genesisd.patches.model_config import HYBRIDS
 from genesisd.patches.native import load_native
-from genesisd.patches.serve_flags import SHORT
+from genesisd.patches.serve_flags import PARTS, SHORT
 from tests.catalog.releases import RELEASES
 
 
@@ -62,6 +63,22 @@ def test_flags_that_tables_ask_about_exist(tree, version):
     asked |= {name for name in re.findall(r"--[a-z-]+", knobs) if "parser" not in name}
     asked |= {long for short, long in SHORT.items() if short in flags_of(tree(version))}
     assert sorted(asked - flags_of(tree(version))) == []
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_graphs_of_each_level_are_those_of_the_releases(tree, version):
+    """And so are the names of the modes, the level that nobody asked for, and the flags that are parts of another."""
+    config = (tree(version) / "vllm/config/vllm.py").read_text()
+    levels = re.split(r"^OPTIMIZATION_LEVEL_0(\d) = ", config, flags=re.MULTILINE)[1:]
+    told = {
+        level: re.search(r'"cudagraph_mode": CUDAGraphMode\.(\w+)', text)[1]
+        for level, text in zip(levels[::2], levels[1::2], strict=True)
+    }
+    assert told == BY_LEVEL
+    assert f"optimization_level: OptimizationLevel = OptimizationLevel.O{DEFAULT_LEVEL}\n" in config
+    modes = (tree(version) / "vllm/config/compilation.py").read_text().partition("class CUDAGraphMode(enum.Enum):")[2]
+    assert re.findall(r"^    ([A-Z_]+) = ", modes.partition("def ")[0], re.MULTILINE) == [*MODES]
+    assert set(PARTS) == {flag for flag in flags_of(tree(version)) if flag.startswith("--spec-")}
 
 
 def test_short_names_are_those_of_the_latest_release(tree):

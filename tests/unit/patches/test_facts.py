@@ -121,6 +121,50 @@ def test_flags_give_facts(args, name, value):
     assert fact(name, None, args) == value
 
 
+BOTH, VARYING = "FULL_AND_PIECEWISE", "--speculative-config.num_speculative_tokens_per_batch_size=[[1, 2, 3]]"
+
+
+@pytest.mark.parametrize(
+    ("args", "mode"),
+    [
+        ([], BOTH),
+        (["-O2"], BOTH),
+        (["-O3"], BOTH),
+        (["-O1"], "PIECEWISE"),
+        (["-O0"], "NONE"),
+        (["-O=0"], "NONE"),
+        (["-O", "1"], "PIECEWISE"),
+        (["--optimization-level", "1", "-O2"], BOTH),
+        (["-Ofast"], "?"),
+        (["--enforce-eager"], "NONE"),
+        (["--enforce-eager", "-cc.cudagraph_mode=FULL", "--config=f.yaml"], "NONE"),
+        (["--no-enforce-eager"], BOTH),
+        (["--config=f.yaml"], "?"),
+        (["--config=f.yaml", "-O0"], "?"),
+        (["-cc.cudagraph_mode=full"], "FULL"),
+        (["-cc.cudagraph_mode=None"], "NONE"),
+        (["-cc.cudagraph_mode=1"], "PIECEWISE"),
+        (["-cc.cudagraph_mode=2"], "FULL"),
+        (["-cc.cudagraph_mode=7"], "?"),
+        (["-cc.cudagraph_mode=FUL"], "?"),
+        (["-cc", '{"cudagraph_mode": null}'], BOTH),
+        (["-cc", "{"], "?"),
+        (["-O0", "-cc.cudagraph_mode=FULL_DECODE_ONLY"], "FULL_DECODE_ONLY"),
+        (["-O0", "-cc.cudagraph_mode=PIECEWISE"], "NONE"),
+        (["-O0", "-cc.cudagraph_mode=PIECEWISE", "-cc.mode=3"], "PIECEWISE"),
+        (["-O0", "-cc.cudagraph_mode=FULL_AND_PIECEWISE"], "?"),
+        (["-cc.mode=0"], "?"),
+        (["-cc.mode=vllm_compile"], BOTH),
+        (["-cc.mode=NONE", "-cc.cudagraph_mode=FULL"], "FULL"),
+        ([VARYING], "?"),
+        ([VARYING, "-O1"], "PIECEWISE"),
+    ],
+)
+def test_graphs_are_those_of_the_flags_or_of_the_level(args, mode):
+    """Eager takes them all away; where releases differ, nothing is known."""
+    assert fact(Fact.CUDAGRAPH_MODE, None, args) == mode
+
+
 @pytest.mark.parametrize(
     ("gpus", "args", "count", "sm"),
     [

@@ -61,6 +61,8 @@ ROWS = [
         (GDN, (*MTP, *SIZED), {}),
         (GDN, (*MTP, "--num-gpu-blocks-override=512"), {}),
         (GDN, (*MTP, "--enforce-eager"), {}),
+        (GDN, (*MTP, "-O0"), {}),
+        (GDN, (*MTP, "-cc.cudagraph_mode=none"), {}),
         (GDN, (), {}),
         (GDN, MTP, {"gpus": []}),
         (GDN, MTP, {"on": ["PN367"]}),
@@ -76,6 +78,11 @@ ROWS = [
         (DENSE, (*TURBO, *NGRAM, "--enforce-eager"), {}),
         (DENSE, (*TURBO, *NGRAM, "--compilation-config", '{"cudagraph_mode": "PIECEWISE"}'), {}),
         (DENSE, (*TURBO, *NGRAM, "-cc.cudagraph_mode=piecewise"), {}),
+        (DENSE, (*TURBO, *NGRAM, "-cc.cudagraph_mode=None"), {}),
+        (DENSE, (*TURBO, *NGRAM, "-cc.cudagraph_mode=0"), {}),
+        (DENSE, (*TURBO, *NGRAM, "-O0"), {}),
+        (DENSE, (*TURBO, *NGRAM, "-O", "1"), {}),
+        (DENSE, (*TURBO, *NGRAM, "--optimization-level=1"), {}),
         (DENSE, (*TURBO, *NGRAM), {"version": "0.27.0"}),
         (DENSE, (*TURBO, *NGRAM), {"on": ["P67"]}),
         (DENSE, (*TURBO, "--spec-method=extract_hidden_states"), {}),
@@ -84,6 +91,7 @@ ROWS = [
         (DENSE, (*TURBO, *NGRAM), {}),
         (DENSE, (*NGRAM, *DRAFTS_16), {}),
         (DENSE, (*TURBO, *NGRAM, *DRAFTS_16, "--enforce-eager"), {}),
+        (DENSE, (*TURBO, *NGRAM, *DRAFTS_16, "-O1"), {}),
         (DENSE, (*TURBO, *NGRAM, *DRAFTS_16, "--compilation-config", '{"cudagraph_mode": "PIECEWISE"}'), {}),
         (DENSE, (*TURBO, *NGRAM, *DRAFTS_16), {"version": "0.27.0"}),
     ]),
@@ -167,6 +175,21 @@ def test_what_cannot_be_told_is_a_warning(config, args, more, expected):
 def test_drafts_are_verified_alike_whoever_makes_them(method):
     """The row of drafts on a TurboQuant cache holds for each method of the engine, also one that comes."""
     assert ids(DENSE, (*TURBO, f"--spec-method={method}")) == [(DRAFTS_ROWS[0], "error", True)]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("-O2",), ("-O3",), ("-O0", "-cc.cudagraph_mode=FULL"), ("-O1", "-cc", '{"cudagraph_mode": "full_decode_only"}')],
+)
+def test_drafts_are_refused_where_full_graphs_are_captured_at_any_level(args):
+    """A level is only what is captured where nothing else is said."""
+    assert ids(DENSE, (*TURBO, *NGRAM, *args)) == [(DRAFTS_ROWS[0], "error", True)]
+
+
+def test_many_drafts_are_seen_in_either_spelling():
+    """A flag of its own for their number is the engine's short form of the same."""
+    args = (*TURBO, "--spec-method=ngram", "--spec-tokens", "16")
+    assert ids(DENSE, args, on=["P67"]) == [(DRAFTS_ROWS[1], "error", True)]
 
 
 def test_a_finding_says_what_happens_and_how_to_mend_it():

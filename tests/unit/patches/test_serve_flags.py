@@ -24,6 +24,10 @@ from genesisd.patches.serve_flags import ServeFlags, read
         (["x", "--a", "1"], "--a", "1"),
         (["--a", ""], "--a", ""),
         (["--a", "-"], "--a", "-"),
+        (["-O0"], "--optimization-level", "0"),
+        (["-O=1"], "--optimization-level", "1"),
+        (["-O", "3"], "--optimization-level", "3"),
+        (["-O1", "--optimization_level=2"], "--optimization-level", "2"),
     ],
 )
 def test_a_value_is_found(args, name, value):
