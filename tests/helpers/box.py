@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,20 +15,20 @@ from typing import Any
 import yaml
 
 from genesisd.control.client import Client, ControlError
+from tests.helpers.ports import free_port, port_range
+
+__all__ = ["FAKE", "ROOT", "Box", "alive", "command", "descendants", "free_port", "until"]
 
 ROOT = Path(__file__).parents[2]
 FAKE = [sys.executable, str(ROOT / "tests/helpers/fake_worker.py"), "--port", "{port}"]
 
 
-def free_port() -> int:
-    """A TCP port that nobody has now, outside the daemon's own range."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+def until(condition: Callable[[], Any], seconds: float = 60.0, what: str = "") -> Any:
+    """Poll until ``condition`` gives something true; fail with its last value otherwise.
 
-
-def until(condition: Callable[[], Any], seconds: float = 20.0, what: str = "") -> Any:
-    """Poll until ``condition`` gives something true; fail with its last value otherwise."""
+    What passes by itself may do so between two looks: ask ``Box.phases`` or ``Box.told`` for it, or a number that only
+    grows. The deadline is no claim about speed.
+    """
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -50,13 +49,12 @@ class Box:
         self.socket = self.state / "run" / "control.sock"
         self.file = folder / "genesisd.yaml"
         self.log = folder / "daemon.log"
-        first = free_port()
         self.settings: dict[str, Any] = {
             "daemon": {
                 "state_dir": str(self.state),
                 "runtime_dir": str(self.state / "run"),
                 "cache_dir": str(folder / "cache"),
-                "port_range": f"{min(first, 65000)}-{min(first, 65000) + 200}",
+                "port_range": port_range(),
                 **(daemon or {}),
             },
             "workers": dict(workers),
@@ -78,7 +76,7 @@ class Box:
                 cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         if wait:
-            until(self.answers, 30, "the daemon answers")
+            until(self.answers, what="the daemon answers")
         return self
 
     def answers(self) -> bool:
@@ -115,7 +113,7 @@ class Box:
                 self.start(wait=True)
             self.ask("shutdown", drain=True)
             assert self.ended() == 0, self.log.read_text()[-3000:]
-            until(lambda: not self.processes(), 10, "nothing of the box is left")
+            until(lambda: not self.processes(), what="nothing of the box is left")
         finally:
             self.clear()
 
@@ -150,10 +148,24 @@ class Box:
         found: dict[str, Any] = self.ask("worker", name)
         return found
 
-    def wait(self, name: str, *phases: str, seconds: float = 30) -> dict[str, Any]:
+    def wait(self, name: str, *phases: str, seconds: float = 60) -> dict[str, Any]:
         """Until the worker is in one of the phases."""
         found: dict[str, Any] = self.ask("wait", name, phases, seconds)
         return found
+
+    def told(self, worker: str | None, *kinds: str) -> list[dict[str, Any]]:
+        """What the journal has of the worker (None: of all), of these kinds (none given: of all)."""
+        events: list[dict[str, Any]] = self.ask("events", 0.0, follow=False, worker=worker)
+        return [event for event in events if not kinds or event["kind"] in kinds]
+
+    def phases(self, worker: str) -> list[str]:
+        """Every phase that the worker came into, from its first life on."""
+        return [event["fields"]["phase"] for event in self.told(worker, "worker_phase")]
+
+    def life(self, worker: str, incarnation: int) -> dict[str, Any]:
+        """Once the worker is ready in this life or a later one."""
+        until(lambda: self.worker(worker)["incarnation"] >= incarnation, what=f"life {incarnation} of {worker}")
+        return self.wait(worker, "ready")
 
     def processes(self) -> dict[int, str]:
         """Every process that has this box's folder in its command line or environment, less the daemon."""

@@ -19,6 +19,7 @@ from genesisd.front.decide import Held, Open
 from genesisd.front.link import Fronts
 from genesisd.identity import process_ref
 from genesisd.units import Address
+from tests.helpers.ports import free_port
 from tests.helpers.raw_engine import RawEngine, answer
 
 pytestmark = pytest.mark.process
@@ -34,12 +35,6 @@ async def until(condition, seconds=30.0):
             if met:
                 return
             await asyncio.sleep(0.01)
-
-
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 def alive(pid):

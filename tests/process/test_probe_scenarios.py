@@ -19,6 +19,7 @@ from genesisd.probes.ports import Target, Traffic
 from genesisd.probes.spec import GenerationProbe, HttpProbe, PortOwnerProbe, ProbesSpec, ProcessProbe, ProgressProbe
 from tests.helpers.fake import Fake, running
 from tests.helpers.listening import Ear
+from tests.helpers.ports import free_port
 
 pytestmark = pytest.mark.process
 
@@ -333,14 +334,6 @@ async def test_a_hung_start_is_not(tmp_path: Path, session: aiohttp.ClientSessio
             await ear.asks("http", 60)
             assert len(ear.said) == early
             assert not ear.heard("started")
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def open_descriptors() -> int:

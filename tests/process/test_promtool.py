@@ -7,7 +7,6 @@ import contextlib
 import json
 import re
 import shutil
-import socket
 import subprocess
 import time
 import urllib.parse
@@ -31,6 +30,7 @@ from genesisd.watch.cost import Asked, Budget
 from genesisd.watch.decisions import Decision, DecisionKind, KeptDecision, Urgency
 from genesisd.watch.refs import UPSTREAM, Ref
 from genesisd.watch.spec import WatchSpec
+from tests.helpers.ports import free_port
 
 pytestmark = pytest.mark.process
 
@@ -232,12 +232,6 @@ def test_panels_are_valid_promql(tmp_path):
 
 
 # --- with a real Prometheus ---------------------------------------------------------------------------------------
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 async def query(session, port, expression):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tests.helpers.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -80,7 +81,7 @@ def serving(
     # vLLM's Unix sockets are TMPDIR + 37 characters and may have 107: pytest's tmp_path is too long.
     with tempfile.TemporaryDirectory(prefix="gv-", dir="/tmp") as folder:
         root = Path(folder)
-        port = _free_port()
+        port = free_port()
         command = [str(env.vllm), "serve", str(model), "--port", str(port), *ARGUMENTS, *args]
         log = root / "log"
         with log.open("wb") as sink:
@@ -104,12 +105,6 @@ def _environment(root: Path, extra: Mapping[str, str]) -> dict[str, str]:
         path.mkdir()
         folders[name] = str(path)
     return {**os.environ, **QUIET, **folders, **extra}
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait_until_up(server: Server) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import http.client
 import os
 import shutil
-import socket
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.helpers.ports import free_port
 from tests.systemd import machine
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Service:
         for name in ("one", "two"):
             (self.guest.root / f"etc/genesisd/conf.d/{name}.yaml").unlink(missing_ok=True)
         for name in names:
-            port = self.ports.setdefault(name, free_port())
+            port = self.ports.setdefault(name, free_port())  # the guest shares this machine's network
             self.guest.write(f"/etc/genesisd/conf.d/{name}.yaml", CONFIG.format(name=name, port=port, python=PYTHON))
 
     def start(self) -> None:
@@ -141,16 +141,9 @@ def _wipe(guest: machine.Guest) -> None:
     guest.attempt("sh", "-c", "rm -rf /var/lib/genesisd/* /run/genesisd /dev/shm/* /tmp/*; journalctl --rotate -q")
 
 
-def free_port() -> int:
-    """A port that nobody listens on; the guest shares this machine's network."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def answers(port: int) -> bool:
     """Whether a worker answers /health there."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         connection.request("GET", "/health")
         return connection.getresponse().status == 200
