@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from genesisd.config.root import Config
 from genesisd.patches.attribution import Severity, coverage, lint, on_with_roles
-from genesisd.patches.environ import Undeclared, environ_problems
+from genesisd.patches.environ import Contradiction, Problem, Undeclared, environ_problems
 from genesisd.patches.flags import ENABLE
 from genesisd.patches.model import Patch
 from genesisd.patches.parameters import BadValue
@@ -60,7 +60,9 @@ def environ_complaints(config: Config, patches: Sequence[Patch]) -> list[Complai
     return found
 
 
-def _of_variable(problem: Undeclared | BadValue) -> str:
+def _of_variable(problem: Problem) -> str:
+    if isinstance(problem, Contradiction):
+        return str(problem)
     if isinstance(problem, BadValue):
         return f"{problem.found!r} cannot be used: expected {problem.expected}"
     near = f"; did you mean {problem.near}?" if problem.near else ""

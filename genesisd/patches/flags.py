@@ -56,15 +56,20 @@ def read_flag(flag: Flag, environ: Mapping[str, str], program: str) -> Reading:
 
     A value that is neither on nor off counts as off: a patch must not be applied by a slip.
     """
-    said = [(key, _says(key, environ[key])) for key in variables(flag, program) if key in environ]
-    offs = [key for key, switch in said if switch is Switch.OFF]
-    ons = [key for key, switch in said if switch is Switch.ON]
+    found = said(flag, environ, program)
+    offs = [key for key, switch in found if switch is Switch.OFF]
+    ons = [key for key, switch in found if switch is Switch.ON]
     notes = tuple(_notes(flag, environ, program))
     if offs and ons:
         notes = (*notes, f"{offs[0]} beats {ons[0]}")
     if offs:
         return Reading(Switch.OFF, offs[0], notes)
     return Reading(Switch.ON, ons[0], notes) if ons else Reading(Switch.UNSET, notes=notes)
+
+
+def said(flag: Flag, environ: Mapping[str, str], program: str) -> list[tuple[str, Switch]]:
+    """What each variable of ``flag`` that is set says, the one to prefer first."""
+    return [(key, _says(key, environ[key])) for key in variables(flag, program) if key in environ]
 
 
 def variables(flag: Flag, program: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from genesisd.config.accounts import PHANTOM
 from genesisd.patches.build_key import build_key
 from genesisd.patches.candidate import candidate_warnings
 from genesisd.patches.compatibility import advice, blocked, conflict_sets
-from genesisd.patches.environ import environ_problems
+from genesisd.patches.environ import Contradiction, Undeclared, environ_problems
 from genesisd.patches.facts import Known
 from genesisd.patches.flags import ENABLE
 from genesisd.patches.known_bad import Bad, Start, known_bad
@@ -108,6 +108,8 @@ def _faults(spec: WorkerSpec, known: Known, patches: Sequence[Patch], resolution
     for problem in environ_problems(spec.env, patches, spec.patches.extra_env):
         if isinstance(problem, BadValue):
             yield f"{problem.name}={problem.found!r} cannot be used: expected {problem.expected}"
+        elif isinstance(problem, Contradiction):
+            yield str(problem)
     for chain in resolution.broken:
         yield f"{broken(chain)}; switch the dependants off, or the base on"
     optimize = spec.env.get("PYTHONOPTIMIZE", "")
@@ -153,7 +155,7 @@ def bearing(spec: WorkerSpec) -> list[str]:
 def unpatchable(spec: WorkerSpec, patches: Sequence[Patch]) -> str | None:
     """What a worker with a command of its own asks of patches, of which it gets none: it would silently do nothing."""
     problems = environ_problems(spec.env, patches, spec.patches.extra_env)
-    undeclared = [one.name for one in problems if PHANTOM not in spec.patches.waive or isinstance(one, BadValue)]
+    undeclared = [one.name for one in problems if PHANTOM not in spec.patches.waive or not isinstance(one, Undeclared)]
     switches = [name for name in spec.env if name.startswith(ENABLE) and name not in spec.patches.extra_env]
     needed = [name for name in bearing(spec) if name not in spec.patches.waive]
     asked = ", ".join(dict.fromkeys([*undeclared, *switches, *needed]))

@@ -13,7 +13,7 @@ from genesisd.config import load
 from genesisd.config.accounts import complaints, covered, environ_complaints
 from genesisd.patches.attribution import Severity, below_floor
 from genesisd.patches.catalog import catalog
-from genesisd.patches.flags import Flag
+from genesisd.patches.flags import Alias, Flag
 from genesisd.patches.parameters import Kind, Parameter
 from genesisd.patches.policy import apply_policy
 from genesisd.patches.spec import Policy
@@ -108,6 +108,20 @@ def test_a_variable_that_would_do_nothing_is_an_error_where_it_is_written(tmp_pa
     assert "did you mean GENESIS_ENABLE_P1_A?" in told["a", 6, "GENESIS_ENABLE_P1"]
     assert "expected a value of kind int from 1 up to 8" in told["a", 7, "GENESIS_P1_COUNT"]
     assert "command of its own" in told["b", 12, "GENESIS_ENABLE_P1_A"]
+
+
+def test_names_of_one_patch_that_contradict_each_other_are_an_error_where_off_is_written(tmp_path):
+    """Told by the check of the configuration, with both names."""
+    file = tmp_path / "genesisd.yaml"
+    file.write_text(
+        "workers:\n  a:\n    pin: p\n    model: m\n    env:\n      GENESIS_ENABLE_P1_A: '1'\n"
+        "      GENESIS_ENABLE_P1_OLD: '0'\npins: pins.yaml\n"
+    )
+    (tmp_path / "pins.yaml").write_text("pins:\n  p: {package: vllm, version: 0.32.0, python: '3.11'}\n")
+    patches = [patch(id="P1", flag=Flag("P1_A", (Alias("P1_OLD"),)))]
+    (found,) = environ_complaints(load(file, environ={"HOME": "/root"}, root=True), patches)
+    assert (found.severity, found.line, found.field) == (Severity.ERROR, 7, "workers.a.env.GENESIS_ENABLE_P1_OLD")
+    assert "GENESIS_ENABLE_P1_OLD switches off what GENESIS_ENABLE_P1_A switches on" in found.text
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from genesisd.patches.conditions import Fact, Is
 from genesisd.patches.facts import gather
-from genesisd.patches.flags import Flag
+from genesisd.patches.flags import Alias, Flag
 from genesisd.patches.lifecycle import Lifecycle
 from genesisd.patches.parameters import Kind, Parameter
 from genesisd.patches.resolve import Gate
@@ -31,7 +31,7 @@ TURBO = patch(
 )
 DEFAULT = patch(edit("LIMIT", "LIMIT"), id="P6", flag=Flag("P6_DEFAULT"), default_on="without it nothing boots")
 LANE = patch(edit("return 10", "return 30", "size"), id="P84", flag=Flag("P84_BLOCK"))
-CURE = patch(edit("return 10", "return 40", "size"), id="PN346B", flag=Flag("PN346B_CURE"))
+CURE = patch(edit("return 10", "return 40", "size"), id="PN346B", flag=Flag("PN346B_CURE", (Alias("PN346B_OLD"),)))
 GONE = patch(id="P9", flag=Flag("P9_GONE"), lifecycle=Lifecycle.TOMBSTONE)
 CATALOG = (ONE, TWO, TOP, OLD, TURBO, LANE, CURE, GONE)
 MTP = (
@@ -78,8 +78,9 @@ def test_what_is_switched_on_is_selected_in_its_order():
         (["P1_STEPS"], {"env": {"PYTHONOPTIMIZE": "2"}}, "PYTHONOPTIMIZE=2 has Python compile other code than that of the build, which is then refused; take it out"),
         (["P84_BLOCK"], {"lane": "27b-int4-fp8kv"}, "waive it by name (patches.waive: [P84])"),
         ([], {"args": MTP, "config": HYBRID}, "leave out --enable-prefix-caching, or switch PN346B on, or waive it by name (patches.waive: [mtp-prefix-caching-gdn])"),
+        (["PN346B_CURE"], {"env": {"GENESIS_ENABLE_PN346B_OLD": "0"}}, "GENESIS_ENABLE_PN346B_OLD switches off what GENESIS_ENABLE_PN346B_CURE switches on"),
     ],
-    ids=["value", "key", "key-mend", "chain", "optimize", "lane", "known-bad"],
+    ids=["value", "key", "key-mend", "chain", "optimize", "lane", "known-bad", "contradiction"],
 )  # fmt: skip
 def test_a_fault_says_what_was_found_and_how_to_mend_it(names, more, text):
     """The reason of a worker that does not start is all that its owner sees."""
@@ -97,6 +98,7 @@ def test_a_fault_says_what_was_found_and_how_to_mend_it(names, more, text):
         ([], {"args": MTP, "config": HYBRID, "waive": ["mtp-prefix-caching-gdn"]}),
         (["PN346B_CURE"], {"args": MTP, "config": HYBRID}),
         (["P3_ON_P1", "P1_STEPS"], {}),
+        (["PN346B_OLD"], {"env": {"GENESIS_ENABLE_PN346B_CURE": "0"}}),
         ([], {"env": {"PYTHONOPTIMIZE": "2"}}),
         (["P1_STEPS"], {"env": {"PYTHONOPTIMIZE": "0"}}),
     ],
@@ -108,6 +110,7 @@ def test_a_fault_says_what_was_found_and_how_to_mend_it(names, more, text):
         "bad-waived",
         "bad-mended",
         "whole-chain",
+        "own-name-off",
         "plain",
         "not",
     ],
