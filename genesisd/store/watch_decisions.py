@@ -9,12 +9,15 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from genesisd.errors import ConflictError, NotFoundError
+from genesisd.errors import ConflictError, GenesisError, NotFoundError
 from genesisd.store.codec import plain
+from genesisd.store.watch_facts import key_of
 from genesisd.store.writer import Writer
+from genesisd.watch import pin_facts
 from genesisd.watch import standing as settled
 from genesisd.watch.decisions import Decision, Dossier, KeptDecision, Standing
-from genesisd.watch.ports import Met
+from genesisd.watch.model import PinFacts, Pull
+from genesisd.watch.ports import Met, Refuse
 from genesisd.watch.refs import Ref
 
 _DECISION = TypeAdapter(Decision)
@@ -23,14 +26,18 @@ _COLUMNS = "id, decision, opened, seen, standing, by, why, until, revisit_when"
 _ALL = f"SELECT {_COLUMNS} FROM watch_decisions ORDER BY id"  # noqa: S608 (a constant above)
 _OPEN = f"SELECT {_COLUMNS} FROM watch_decisions WHERE standing = 'open' ORDER BY id"  # noqa: S608 (a constant above)
 _ONE = f"SELECT {_COLUMNS} FROM watch_decisions WHERE id = ?"  # noqa: S608 (a constant above)
-_NEW = "INSERT INTO watch_decisions (key, row, decision, opened, seen, standing) VALUES (?, ?, ?, ?, ?, 'open')"
+# What stands under the key already could not be read: it is asked anew, or no sweep could keep anything again.
+_NEW = (
+    "INSERT OR REPLACE INTO watch_decisions (key, row, decision, opened, seen, standing) VALUES (?, ?, ?, ?, ?, 'open')"
+)
 _PUT = (
     "UPDATE watch_decisions SET row = ?, decision = ?, opened = ?, seen = ?, standing = ?, by = ?, why = ?, "
     "until = ?, revisit_when = ? WHERE id = ?"
 )
 _DOSSIERS = "SELECT dossier FROM watch_dossiers WHERE (?1 IS NULL OR patch = ?1) ORDER BY made_at DESC, patch, ref, pin"
 _KEEP = "INSERT OR REPLACE INTO watch_dossiers (patch, ref, pin, made_at, dossier) VALUES (?, ?, ?, ?, ?)"
-_DROP = "DELETE FROM watch_dossiers WHERE ref = ?"
+_ANSWER = "SELECT pull FROM watch_facts WHERE ref = ?"
+_NOTE = "SELECT value FROM watch_notes WHERE kind = ? AND key = ?"
 IsTrue = Callable[[str], bool]
 
 
@@ -79,43 +86,55 @@ class WatchDecisions:
         return opened
 
     async def answer(
-        self, id_: int, standing: Standing, *, by: str, why: str, until: float | None, revisit_when: Sequence[str]
+        self,
+        id_: int,
+        standing: Standing,
+        *,
+        by: str,
+        why: str,
+        until: float | None,
+        revisit_when: Sequence[str],
+        refuse: Refuse | None = None,
     ) -> KeptDecision:
-        """What a person said. Raises NotFoundError, or ConflictError for one that has passed."""
+        """What a person said; see the port. ``refuse`` is called in the store's thread, within the transaction."""
 
-        def work(connection: sqlite3.Connection) -> KeptDecision | str:
+        def work(connection: sqlite3.Connection) -> KeptDecision | GenesisError:
             found = _read(connection.execute(_ONE, (id_,)))
             if not found:
-                return ""
+                hint = "genesisctl watch decisions --all shows them"
+                return NotFoundError(f"no decision {id_}", hint=hint, decision=id_)
             try:
                 given = settled.answered(found[0], standing, by=by, why=why, until=until, revisit_when=revisit_when)
             except ValueError as error:
-                return str(error)
+                return ConflictError(str(error), decision=id_)
+            if refuse is not None and (refusal := refuse(found[0], *_before(connection, found[0].decision.ref))):
+                return refusal
             connection.execute(_PUT, _values(given))
             return given
 
-        told: KeptDecision | str = await self._writer.ask(work)
-        if told == "":
-            raise NotFoundError(f"no decision {id_}", hint="genesisctl watch decisions --all shows them", decision=id_)
-        if isinstance(told, str):
-            raise ConflictError(told, decision=id_)
+        told: KeptDecision | GenesisError = await self._writer.ask(work)
+        if isinstance(told, GenesisError):
+            raise told
         return told
 
     async def dossiers(self, patch: str | None = None) -> tuple[Dossier, ...]:
         """Newest first; one that cannot be read is left out."""
-        rows = await self._writer.ask(lambda connection: connection.execute(_DOSSIERS, (patch,)).fetchall())
-        return tuple(one for (text,) in rows for one in _dossier(text))
+        made: tuple[Dossier, ...] = await self._writer.ask(lambda connection: _dossiers(connection, patch))
+        return made
 
-    async def keep_dossier(self, dossier: Dossier) -> None:
-        """Keep it; one a patch, ref and pin."""
+    async def keep_dossier(self, dossier: Dossier, made_from: Pull | None = None) -> bool:
+        """Keep it; see the port."""
         text = plain(_DOSSIER.dump_json(dossier).decode())
         row = (dossier.patch, str(dossier.ref), dossier.pin, dossier.made_at, text)
-        await self._writer.ask(lambda connection: connection.execute(_KEEP, row))
 
-    async def forget_dossiers(self, ref: Ref) -> int:
-        """Drop those against ``ref``; how many there were."""
-        gone: int = await self._writer.ask(lambda connection: connection.execute(_DROP, (str(ref),)).rowcount)
-        return gone
+        def work(connection: sqlite3.Connection) -> bool:
+            if made_from is not None and not _is_known(connection, made_from):
+                return False
+            connection.execute(_KEEP, row)
+            return True
+
+        kept: bool = await self._writer.ask(work)
+        return kept
 
 
 def _open(connection: sqlite3.Connection, made: Decision, now: float) -> KeptDecision:
@@ -152,6 +171,29 @@ def _kept(row: Sequence[Any]) -> Iterable[KeptDecision]:
         )
     except (ValueError, TypeError):
         return
+
+
+def _before(connection: sqlite3.Connection, ref: Ref) -> tuple[tuple[Dossier, ...], tuple[PinFacts, ...]]:
+    """What lies before a person who answers: all dossiers, and what pins have of ``ref``."""
+    note = connection.execute(_NOTE, (pin_facts.KIND, str(ref))).fetchone()
+    return _dossiers(connection, None), pin_facts.read(_json(note))
+
+
+def _dossiers(connection: sqlite3.Connection, patch: str | None) -> tuple[Dossier, ...]:
+    return tuple(one for (text,) in connection.execute(_DOSSIERS, (patch,)) for one in _dossier(text))
+
+
+def _is_known(connection: sqlite3.Connection, pull: Pull) -> bool:
+    """Whether the answer that is kept tells of the same commits."""
+    answer = _json(connection.execute(_ANSWER, (key_of(pull.ref),)).fetchone())
+    return isinstance(answer, dict) and answer.get("head") == pull.head
+
+
+def _json(row: Sequence[Any] | None) -> Any:
+    try:
+        return None if row is None or row[0] is None else json.loads(row[0])
+    except (ValueError, TypeError):
+        return None
 
 
 def _dossier(text: str) -> Iterable[Dossier]:

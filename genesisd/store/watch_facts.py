@@ -32,6 +32,7 @@ _NOTE = "SELECT key, value FROM watch_notes WHERE kind = ? AND key = ?"
 _PUT = "INSERT OR REPLACE INTO watch_notes (kind, key, at, value) VALUES (?, ?, ?, ?)"
 _DROP = "DELETE FROM watch_notes WHERE kind = ? AND key = ?"
 _FORGET = "DELETE FROM watch_facts WHERE ref = ?"
+_FORGET_DOSSIERS = "DELETE FROM watch_dossiers WHERE ref = ?"
 
 
 class WatchFacts:
@@ -47,7 +48,7 @@ class WatchFacts:
         def work(connection: sqlite3.Connection) -> list[tuple[str, str | None, str | None]]:
             if refs is None:
                 return connection.execute(_ALL).fetchall()
-            return [row for ref in refs for row in connection.execute(_ONE, (_key(ref),))]
+            return [row for ref in refs for row in connection.execute(_ONE, (key_of(ref),))]
 
         rows = await self._writer.ask(work)
         return {known.ref: known for row in rows for known in _known(*row)}
@@ -86,20 +87,29 @@ class WatchFacts:
 
         await self._writer.ask(work)
 
-    async def forget(self, ref: Ref) -> bool:
-        """Drop the answer about ``ref`` and the failure beside it; whether there was any."""
-        gone: int = await self._writer.ask(lambda connection: connection.execute(_FORGET, (_key(ref),)).rowcount)
-        return gone > 0
+    async def forget(self, ref: Ref) -> tuple[bool, int]:
+        """Drop what upstream said of ``ref``, and the dossiers that rest on it, in one transaction.
+
+        Whether anything was said, and how many dossiers there were. One that is being made meanwhile finds no answer.
+        """
+
+        def work(connection: sqlite3.Connection) -> tuple[bool, int]:
+            said = connection.execute(_FORGET, (key_of(ref),)).rowcount > 0
+            return said, connection.execute(_FORGET_DOSSIERS, (str(ref),)).rowcount
+
+        gone: tuple[bool, int] = await self._writer.ask(work)
+        return gone
 
 
-def _key(ref: Ref) -> str:
+def key_of(ref: Ref) -> str:
+    """How a pull request is called in the table: by its whole name."""
     return f"{ref.repo}#{ref.number}"
 
 
 def _row(answer: Answer) -> tuple[str, tuple[object, ...]]:
     if isinstance(answer, Pull):
-        return _ANSWERED, (_key(answer.ref), _text(_PULL.dump_python(answer)), answer.checked_at)
-    return _FAILED, (_key(answer.ref), _text(_UNANSWERED.dump_python(answer)), answer.at)
+        return _ANSWERED, (key_of(answer.ref), _text(_PULL.dump_python(answer)), answer.checked_at)
+    return _FAILED, (key_of(answer.ref), _text(_UNANSWERED.dump_python(answer)), answer.at)
 
 
 def _text(fields: Any) -> str:

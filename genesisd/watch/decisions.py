@@ -163,7 +163,7 @@ class Dossier:
         head: upstream's commit whose diff it shows: a push makes another of it.
         ours: ``Patches.text_of`` the patch when it was made: with other edits there is something that nobody looked at.
         no_environment: ids of pins on which a test would have been run, had they had one: where one has it since, there
-            is more to know.
+            is more to know. None: an earlier version made it, which did not keep that.
     """
 
     patch: str
@@ -178,4 +178,4 @@ class Dossier:
     of: str = ""
     head: str | None = None
     ours: str = ""
-    no_environment: tuple[str, ...] = ()
+    no_environment: tuple[str, ...] | None = None

@@ -66,6 +66,14 @@ async def kept(facts: Facts) -> dict[Ref, tuple[PinFacts, ...]]:
     return {ref: found for text, one in (await facts.recall(KIND)).items() for ref, found in _read(text, one)}
 
 
+def read(one: Any) -> tuple[PinFacts, ...]:
+    """What is kept of one pull request; nothing where it cannot be read."""
+    try:
+        return _FACTS.validate_python(one or (), strict=False)
+    except ValidationError:
+        return ()
+
+
 async def keep_pins(facts: Facts, pins: Sequence[Pin]) -> None:
     """Take them for the pins there are."""
     await facts.note(PINS, {"last": _PINS.dump_python(tuple(pins), mode="json")})

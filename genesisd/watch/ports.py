@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from genesisd.errors import GenesisError
 from genesisd.watch.cost import Asked, Budget, Release
 from genesisd.watch.decisions import Decision, Dossier, KeptDecision, Standing
-from genesisd.watch.model import AnchorFact, Answer, Collision, ContentFact, Known, LineageFact, PatchFact, Pin, Pull
+from genesisd.watch.model import (
+    AnchorFact,
+    Answer,
+    Collision,
+    ContentFact,
+    Known,
+    LineageFact,
+    PatchFact,
+    Pin,
+    PinFacts,
+    Pull,
+)
 from genesisd.watch.refs import Ref
 
 
@@ -185,6 +197,10 @@ class Facts(Protocol):
         ...
 
 
+Refuse = Callable[[KeptDecision, Sequence[Dossier], Sequence[PinFacts]], GenesisError | None]
+"""Why an answer cannot be taken, or None: judged by the decision, all dossiers, and what pins have of its pull request."""
+
+
 class Decisions(Protocol):
     """Decisions and what became of them."""
 
@@ -201,17 +217,31 @@ class Decisions(Protocol):
         ...
 
     async def answer(
-        self, id_: int, standing: Standing, *, by: str, why: str, until: float | None, revisit_when: Sequence[str]
+        self,
+        id_: int,
+        standing: Standing,
+        *,
+        by: str,
+        why: str,
+        until: float | None,
+        revisit_when: Sequence[str],
+        refuse: Refuse | None = None,
     ) -> KeptDecision:
-        """What a person said. Raises NotFoundError, or ConflictError for one that has passed."""
+        """What a person said. Raises NotFoundError, ConflictError for one that has passed, or what ``refuse`` returns.
+
+        What ``refuse`` is shown is what stands when the answer is kept: nothing can be changed between the two.
+        """
         ...
 
     async def dossiers(self, patch: str | None = None) -> tuple[Dossier, ...]:
         """Newest first."""
         ...
 
-    async def keep_dossier(self, dossier: Dossier) -> None:
-        """Keep it; one a patch, ref and pin."""
+    async def keep_dossier(self, dossier: Dossier, made_from: Pull | None = None) -> bool:
+        """Keep it; one a patch, ref and pin.
+
+        Not, and False, where ``made_from`` is not what is known any more: forgotten, or with other commits.
+        """
         ...
 
 

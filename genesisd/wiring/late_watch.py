@@ -8,51 +8,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-import aiohttp
-
-from genesisd.clock import Clock
-from genesisd.config.root import Config
 from genesisd.control.watch_ports import WatchApi
-from genesisd.store.store import Store
-from genesisd.telemetry.metrics import Metrics
-from genesisd.telemetry.sink import Sink
 from genesisd.wiring.no_watch import NoWatch
-from genesisd.wiring.watch_workers import WatchedWorkers
+from genesisd.wiring.watch_needs import WatchNeeds
 
 if TYPE_CHECKING:
     from genesisd.wiring.watching import Watching
 
 
 class LateWatch:
-    """Does what ``Watching`` does, or nothing while no watchlist was ever configured. ``desk`` is for operators.
+    """Does what ``Watching`` does, or nothing while no watchlist was ever configured. ``desk`` is for operators."""
 
-    Args:
-        config: in force.
-        store: keeps everything.
-        session: whose connections are used.
-        sink, metrics: are told.
-        clock: the time.
-        workers: facts for predicates.
-    """
-
-    def __init__(
-        self,
-        config: Callable[[], Config],
-        store: Store,
-        session: aiohttp.ClientSession,
-        sink: Sink,
-        metrics: Metrics,
-        clock: Clock,
-        workers: WatchedWorkers,
-    ) -> None:
-        self._config = config
-        self._parts = (store, session, sink, metrics, clock, workers)
+    def __init__(self, needs: WatchNeeds) -> None:
+        self._needs = needs
         self._desk: WatchApi = NoWatch()
         self._watching: Watching | None = None
         self._closed = False
-        if config().watch.watchlist is not None:
+        if needs.config().watch.watchlist is not None:
             self._make()
         self.desk = cast("WatchApi", _Desk(lambda: self._desk))
 
@@ -60,9 +35,9 @@ class LateWatch:
         from genesisd.wiring.watch_api import WatchDesk  # noqa: PLC0415 - see the module's docstring
         from genesisd.wiring.watching import Watching  # noqa: PLC0415 - as above
 
-        store, session, sink, metrics, clock, workers = self._parts
-        self._watching = Watching(self._config, store, session, sink, metrics.watch, clock, workers)
-        self._desk = WatchDesk(self._watching, workers, store, sink, clock)
+        needs = self._needs
+        self._watching = Watching(needs)
+        self._desk = WatchDesk(self._watching, needs.workers, needs.store, needs.sink, needs.clock)
 
     async def start(self) -> None:
         """Begin to sweep."""
@@ -84,9 +59,9 @@ class LateWatch:
         """Take over what is configured now; the first watchlist of this life loads the watch."""
         if self._watching is not None:
             await self._watching.reconfigured()
-        elif self._config().watch.watchlist is not None:
+        elif self._needs.config().watch.watchlist is not None:
             await asyncio.to_thread(_load)
-            if not self._closed:  # the store is, by then
+            if not self._closed and self._watching is None:  # the store is, by then, or another reload was faster
                 self._make()
                 await self.start()
 
@@ -103,3 +78,4 @@ class _Desk:
 
 def _load() -> None:
     """Beside the loop: it takes some tenths of a second, and workers are not to wait for that."""
+    import_module("genesisd.wiring.watch_api")

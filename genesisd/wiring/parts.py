@@ -43,6 +43,7 @@ from genesisd.wiring.quarantine import Quarantine
 from genesisd.wiring.rollbacks import Rollbacks
 from genesisd.wiring.shared_memory import SharedMemoryNotes
 from genesisd.wiring.starts import APPLIED
+from genesisd.wiring.watch_needs import WatchNeeds
 from genesisd.wiring.watch_workers import WatchedWorkers
 
 
@@ -105,7 +106,12 @@ class Parts:
         watched = WatchedWorkers(
             specs, Knowledge(demo_model, paths.cache_dir, self.cards), self._active, lambda: current.config.pins
         )
-        self.watch = LateWatch(lambda: current.config, store, session, self.sink, metrics, clock, watched)
+        self.watch = LateWatch(
+            WatchNeeds(
+                config=lambda: current.config, store=store, session=session, sink=self.sink, metrics=metrics.watch,
+                clock=clock, workers=watched,
+            )
+        )  # fmt: skip
         self.prober = self.correctness.prober
         launcher = SpecLauncher(
             effective, paths, current.port_range, self.engines, demo_model, self.runner.life, self._patches

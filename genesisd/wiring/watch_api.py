@@ -24,17 +24,15 @@ from genesisd.control.watch_views import (
 from genesisd.errors import ConfigError, ConflictError, NotFoundError, UnavailableError
 from genesisd.store.store import Store
 from genesisd.supervisor.ports import EventSink
-from genesisd.watch import pin_facts
 from genesisd.watch.claims import Swept
-from genesisd.watch.decisions import DecisionKind, KeptDecision, Standing
+from genesisd.watch.decisions import Standing
 from genesisd.watch.kinds import SweepKind
 from genesisd.watch.refs import Ref
-from genesisd.watch.revisit import PredicateError, refuse
 from genesisd.watch.rows import row_id
 from genesisd.wiring import watch_views
 from genesisd.wiring.no_watch import unwatched
+from genesisd.wiring.watch_answers import Answering
 from genesisd.wiring.watch_compare import Comparing
-from genesisd.wiring.watch_dossiers import missing
 from genesisd.wiring.watch_forgetting import Forgetting
 from genesisd.wiring.watch_reports import FORMS
 from genesisd.wiring.watch_views import Looked
@@ -60,10 +58,10 @@ class WatchDesk:
         self, watching: Watching, workers: WatchedWorkers, store: Store, sink: EventSink, clock: Clock
     ) -> None:
         self._watching = watching
-        self._workers = workers
         self._store = store
         self._sink = sink
         self._clock = clock
+        self._answering = Answering(watching, workers, store, sink, clock)
         self._comparing = Comparing(watching, store)
         self._forgetting = Forgetting(store, watching.grounds.diffs, clock)
 
@@ -136,42 +134,8 @@ class WatchDesk:
     ) -> DecisionView:
         """What a person says to a decision; see the port."""
         self._refuse_unwatched()
-        kept = next((one for one in await self._store.watch_decisions.all() if one.id == id_), None)
-        if kept is not None and standing is Standing.ACCEPTED:
-            await self._refuse_unseen(kept)
-        if until is not None and until <= self._clock.wall():
-            raise ConfigError("a snooze ends in time to come", hint="genesisctl watch snooze ID --for 7d")
-        await self._refuse_predicates(revisit_when)
-        given = await self._store.watch_decisions.answer(
-            id_, standing, by=f"uid {peer.uid}", why=why, until=until, revisit_when=revisit_when
-        )
-        told = {"decision": id_, "ref": str(given.decision.ref), "standing": str(standing), "by": str(peer), "why": why}
-        self._sink.emit("watch_decision_answered", **told)
-        await self._watching.refresh()
+        given = await self._answering.answer(id_, standing, peer, why=why, until=until, revisit_when=revisit_when)
         return watch_views.decision(given)
-
-    async def _refuse_unseen(self, kept: KeptDecision) -> None:
-        if kept.decision.kind is not DecisionKind.RETIRE_CANDIDATE:
-            return
-        facts = await pin_facts.kept(self._store.watch_facts)
-        of_it = facts.get(kept.decision.ref, ())
-        lacking = missing(kept, await self._store.watch_decisions.dossiers(), of_it, self._watching.patches)
-        if lacking:
-            raise ConflictError(
-                f"decision {kept.id} asks to give up {', '.join(lacking)}, and no dossier lies before it",
-                hint=f"genesisctl watch diff {kept.decision.ref} makes one",
-                decision=kept.id,
-            )
-
-    async def _refuse_predicates(self, predicates: Sequence[str]) -> None:
-        if not predicates:
-            return
-        try:
-            refuse(predicates, list((await self._workers.facts()).values()), self._watching.patches.find)
-        except PredicateError as error:
-            raise ConfigError(f"--revisit-when: {error}", hint="docs/triage.md has the language") from None
-        except ValueError as error:
-            raise ConflictError(f"--revisit-when: {error}") from None
 
     # --- dossiers ---------------------------------------------------------------------------------------------
 
@@ -185,8 +149,9 @@ class WatchDesk:
         if self._watching.progress.going is not None:
             hint = "once it is over: genesisctl watch sweep --wait"
             raise ConflictError("a sweep goes on, which would keep again what it has in hand", hint=hint)
-        self._sink.emit("order", verb="watch-forget", ref=str(ref), peer=str(peer))
-        forgotten = await self._forgetting.forget(ref)
+        async with self._watching.turn:  # one that begins by now waits until all is gone
+            self._sink.emit("order", verb="watch-forget", ref=str(ref), peer=str(peer))
+            forgotten = await self._forgetting.forget(ref)
         await self._watching.refresh()
         return forgotten
 

@@ -16,15 +16,20 @@ def holds(one: Dossier, facts: Iterable[PinFacts], patches: Patches) -> bool:
     """Whether a dossier shows what is compared now; ``facts`` are those of its pull request.
 
     One of other files tells nothing of these, whatever they are called; nor does one of a diff that was pushed anew, or
-    of edits that are other ones since.
+    of edits that are other ones since. One that an earlier version made without keeping what of counts for nothing.
     """
     fact = next((fact for fact in facts if fact.pin == one.pin), None)
     same = fact is None or (fact.of, fact.head) == (one.of, one.head)
-    return same and one.ours == patches.text_of(one.patch)
+    return same and bool(one.of and one.ours) and one.ours == patches.text_of(one.patch)
 
 
 def is_whole(one: Dossier, pins: Iterable[Pin]) -> bool:
-    """Whether no test of it was left out for want of an environment that is there by now."""
+    """Whether no test of it was left out for want of an environment that is there by now.
+
+    One that does not tell on which pin an environment lacked is taken to lack any, if a test of it was not run.
+    """
+    if one.no_environment is None:
+        return set(one.tests) <= set(one.ran) or not any(pin.python for pin in pins)
     return not any(pin.python and pin.id in one.no_environment for pin in pins)
 
 
@@ -59,7 +64,8 @@ class DossierMaker:
     ) -> Dossier:
         """One, now, and keep it. ``whole``: not without upstream's diff, for what is made once stays.
 
-        Raises UnavailableError where upstream never answered, the pin has no files here, or the diff lacks.
+        Raises UnavailableError where upstream never answered, the pin has no files here, the diff lacks, or what it was
+        made of is not what is known any more once it is made.
         """
         pull = known[ref].pull if ref in known else None
         place = next((one for one in pins if one.id == pin and one.tree), None)
@@ -74,5 +80,7 @@ class DossierMaker:
         others = [one for one in pins if one.id != pin and one.tree]
         found = await self._appraiser.dossier(patch, pull, diff, place, others)
         dossier = replace(found, of=place.identity, head=pull.head, ours=self._patches.text_of(patch))
-        await self._decisions.keep_dossier(dossier)
+        if not await self._decisions.keep_dossier(dossier, pull):
+            text = f"{ref} was forgotten, or has other commits, since the dossier was begun"
+            raise UnavailableError(text, hint=f"genesisctl watch diff {ref} makes one of what is known now")
         return dossier

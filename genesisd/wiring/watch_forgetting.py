@@ -33,11 +33,15 @@ class Forgetting:
         self._clock = clock
 
     async def forget(self, ref: Ref) -> ForgottenView:
-        """Drop it all, and tell how much it was. Raises StoreReadError."""
+        """Drop it all, and tell how much it was. Raises StoreReadError.
+
+        The answer goes last: as long as it is there, what was cut off in the middle can be ordered again.
+        """
         facts, name = self._store.watch_facts, str(ref)
         verdicts = (await facts.recall(pin_facts.KIND, [name])).get(name) or ()
         wishes = [key for key in await facts.recall(watch_trials.KIND) if watch_trials.is_of(key, ref)]
-        answered = await facts.forget(ref)
+        known = await facts.known([ref])
+        diffs = await asyncio.to_thread(DiffCache(self._diffs()).forget, ref)
         for kind, keys in (
             (pin_facts.KIND, [name]),
             (newcomers.TOLD, [name]),
@@ -46,12 +50,7 @@ class Forgetting:
             (watch_trials.KIND, wishes),
         ):
             await facts.note(kind, dict.fromkeys(keys))
-        if answered:  # else it would count as unanswered since it was first asked about, months ago perhaps
+        if known:  # else it would count as unanswered since it was first asked about, months ago perhaps
             await facts.note(ASKED, {name: self._clock.wall()})
-        return ForgottenView(
-            ref=name,
-            answer=answered,
-            pins=len(verdicts),
-            dossiers=await self._store.watch_decisions.forget_dossiers(ref),
-            diffs=await asyncio.to_thread(DiffCache(self._diffs()).forget, ref),
-        )
+        answered, dossiers = await facts.forget(ref)
+        return ForgottenView(ref=name, answer=answered, pins=len(verdicts), dossiers=dossiers, diffs=diffs)

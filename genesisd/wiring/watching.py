@@ -5,22 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import aiohttp
-
-from genesisd.clock import Clock
-from genesisd.config.root import Config
 from genesisd.control.watch_views import SweepView
 from genesisd.errors import ConflictError, GenesisError
 from genesisd.identity import boot_id
 from genesisd.store.meta import StoreReadError
-from genesisd.store.store import Store
-from genesisd.supervisor.ports import EventSink
 from genesisd.telemetry import log
-from genesisd.telemetry.watch_metrics import WatchMetrics
 from genesisd.watch import pin_facts
 from genesisd.watch.changing import Written
 from genesisd.watch.claims import FAILED, Claim, Swept
@@ -36,49 +29,34 @@ from genesisd.wiring.patch_facts import PatchFacts
 from genesisd.wiring.watch_file import WatchlistFile
 from genesisd.wiring.watch_following import Following
 from genesisd.wiring.watch_ground import GroundMaker
+from genesisd.wiring.watch_needs import WatchNeeds
 from genesisd.wiring.watch_progress import Progress
 from genesisd.wiring.watch_reports import Reports
 from genesisd.wiring.watch_telling import ASKED, Telling, summary
 from genesisd.wiring.watch_views import Looked
-from genesisd.wiring.watch_workers import WatchedWorkers
 
 logger = log.get_logger(__name__)
 
 
 class Watching:
-    """Begins with ``start``; does nothing while no watchlist is configured.
+    """Begins with ``start``; does nothing while no watchlist is configured."""
 
-    Args:
-        config: in force.
-        store: keeps everything.
-        session: whose connections are used.
-        sink, metrics: are told.
-        clock: the time.
-        workers: facts for predicates.
-    """
-
-    def __init__(
-        self,
-        config: Callable[[], Config],
-        store: Store,
-        session: aiohttp.ClientSession,
-        sink: EventSink,
-        metrics: WatchMetrics,
-        clock: Clock,
-        workers: WatchedWorkers,
-    ) -> None:
-        self._config = config
-        self._store = store
-        self._sink = sink
-        self._metrics = metrics
-        self._clock = clock
-        self._workers = workers
+    def __init__(self, needs: WatchNeeds) -> None:
+        self._config, self._clock = needs.config, needs.clock
+        self._store = store = needs.store
+        self._sink, self._metrics = needs.sink, needs.metrics
+        self._workers = needs.workers
         self.patches = PatchFacts()
-        self.grounds = GroundMaker(config, store, session, clock, self.patches, workers, self._trouble)
-        self.reports = Reports(config().paths.state_dir / "watch" / "reports")
+        self.grounds = GroundMaker(
+            needs.config, store, needs.session, needs.clock, self.patches, needs.workers, self._trouble
+        )
+        self.reports = Reports(needs.config().paths.state_dir / "watch" / "reports")
         self.progress = Progress()
-        self._telling = Telling(sink, metrics, store.watch_facts)
-        self._following = Following(store, self.reports, sink, clock)
+        self.turn = asyncio.Lock()
+        """Held by a sweep, and by what must not be done while one goes on."""
+        self._looking = asyncio.Lock()
+        self._telling = Telling(needs.sink, needs.metrics, store.watch_facts)
+        self._following = Following(store, self.reports, needs.sink, needs.clock)
         self._schedule: Schedule | None = None
         self._closed = False
         self.started = asyncio.Event()
@@ -184,7 +162,8 @@ class Watching:
         self._sink.emit("watch_sweep_started", sweep=claim.sweep, sort=str(kind), late=round(claim.due.late))
         swept = Swept(FAILED, {"text": "it was stopped"})
         try:
-            swept = await self._swept(claim)
+            async with self.turn:
+                swept = await self._swept(claim)
         except asyncio.CancelledError:
             self._failed(claim, began, "it was stopped")
             raise
@@ -276,14 +255,20 @@ class Watching:
         self._telling.standing(looked, now, self._config().watch.max_age)
 
     async def _refresh_truth(self) -> None:
-        waited = predicates(await self._store.watch_decisions.all())
-        facts = list((await self._workers.facts()).values()) if waited else []
-        self._true = frozenset(come_true(waited, facts))
+        async with self._looking:  # who asked last is answered last: an older look knows nothing of a newer predicate
+            waited = predicates(await self._store.watch_decisions.all())
+            facts = list((await self._workers.facts()).values()) if waited else []
+            self._true = frozenset(come_true(waited, facts))
 
-    async def refresh(self) -> None:
-        """Before a scrape: rows grow old, and people edit the list, while nobody sweeps."""
+    async def refresh(self, *, anew: bool = False) -> None:
+        """Before a scrape: rows grow old, and people edit the list, while nobody sweeps.
+
+        ``anew``: there are other predicates, which may have come true while they were given.
+        """
         if self._schedule is not None:
             with contextlib.suppress(StoreReadError, GenesisError):
+                if anew:
+                    await self._refresh_truth()
                 await self.show()
 
     def _trouble(self, text: str) -> None:

@@ -25,6 +25,7 @@ from genesisd.watch.claims import Swept
 from genesisd.watch.decisions import KeptDecision
 from genesisd.watch.kinds import SweepKind
 from genesisd.wiring.watch_api import WatchDesk
+from genesisd.wiring.watch_needs import WatchNeeds
 from genesisd.wiring.watching import Watching
 from tests.helpers.fakegithub import FakeGitHub, World, fake_github
 
@@ -167,7 +168,16 @@ async def _opened(
         clock, sink, told = ShiftedClock(), Heard(), NoWorkers(workers or {})
         store = Store.open(config.paths.store, clock)
         metrics = Metrics(clock)
-        watching = Watching(lambda: config, store, session or own, sink, metrics.watch, clock, told)
+        needs = WatchNeeds(
+            config=lambda: config,
+            store=store,
+            session=session or own,
+            sink=sink,
+            metrics=metrics.watch,
+            clock=clock,
+            workers=told,
+        )
+        watching = Watching(needs)
         desk = WatchDesk(watching, told, store, sink, clock)
         try:
             await watching.start()

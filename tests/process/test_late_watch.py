@@ -17,6 +17,7 @@ from genesisd.telemetry.metrics import Metrics
 from genesisd.watch.decisions import Standing
 from genesisd.watch.refs import UPSTREAM, Ref
 from genesisd.wiring.late_watch import LateWatch
+from genesisd.wiring.watch_needs import WatchNeeds
 from tests.helpers.watched_box import NEVER, Heard, NoWorkers, ShiftedClock
 from tests.process.test_watch_sweep import LIST
 
@@ -38,7 +39,16 @@ async def late(tmp_path):
     in_force[0].paths.state_dir.mkdir()
     store = Store.open(in_force[0].paths.store, clock)
     async with aiohttp.ClientSession() as session:
-        watch = LateWatch(lambda: in_force[0], store, session, Heard(), Metrics(clock), clock, NoWorkers({}))
+        needs = WatchNeeds(
+            config=lambda: in_force[0],
+            store=store,
+            session=session,
+            sink=Heard(),
+            metrics=Metrics(clock).watch,
+            clock=clock,
+            workers=NoWorkers({}),
+        )
+        watch = LateWatch(needs)
         yield watch, in_force
         await watch.close()
     store.close()

@@ -6,8 +6,9 @@ import pytest
 
 from genesisd.errors import ConflictError, NotFoundError
 from genesisd.store.store import Store
+from genesisd.watch import pin_facts
 from genesisd.watch.decisions import Decision, DecisionKind, Dossier, EditDossier, Outcome, Standing
-from genesisd.watch.model import Known, Pull, State, Unanswered, WhyUnknown
+from genesisd.watch.model import Known, PinFacts, Pull, State, Unanswered, WhyUnknown
 from genesisd.watch.refs import Ref
 
 ONE, TWO = Ref("vllm-project/vllm", 1), Ref("someone/else", 2)
@@ -96,11 +97,21 @@ async def test_what_is_forgotten_was_never_answered(store):
     """Neither the answer nor the failure beside it; of the others nothing is lost."""
     facts = store.watch_facts
     await facts.learn([OPEN, Unanswered(ONE, WhyUnknown.OUTAGE, 20.0), Unanswered(TWO, WhyUnknown.OUTAGE, 20.0)])
-    assert [await facts.forget(ONE), await facts.forget(ONE)] == [True, False]
+    assert [await facts.forget(ONE), await facts.forget(ONE)] == [(True, 0), (False, 0)]
     assert list(await facts.known()) == [TWO]
 
 
 MADE = Decision(kind=DecisionKind.REVIEW, row="watch:vllm#1", ref=ONE, reason="look", key="review:1", evidence=("a",))
+DOSSIER = Dossier(
+    patch="P1",
+    ref=ONE,
+    pin="a",
+    outcome=Outcome.PARTIAL,
+    edits=(EditDossier(edit="e", path="vllm/a.py", ours="-a", upstreams="-b", covered=None),),
+    tests={"t": "passes"},
+    made_at=1.0,
+    reason="r",
+)
 OTHER = replace(MADE, row="sweep:someone/else#2", ref=TWO, key="review:2")
 
 
@@ -153,17 +164,7 @@ async def test_what_cannot_be_answered_is_refused(store):
 async def test_one_dossier_a_patch_ref_and_pin(store):
     """A newer one takes the place of the older."""
     table = store.watch_decisions
-    edit = EditDossier(edit="e", path="vllm/a.py", ours="-a", upstreams="-b", covered=None)
-    first = Dossier(
-        patch="P1",
-        ref=ONE,
-        pin="a",
-        outcome=Outcome.PARTIAL,
-        edits=(edit,),
-        tests={"t": "passes"},
-        made_at=1.0,
-        reason="r",
-    )
+    first = DOSSIER
     await table.keep_dossier(first)
     await table.keep_dossier(replace(first, patch="P2", made_at=2.0))
     await table.keep_dossier(replace(first, outcome=Outcome.RETIRE, made_at=3.0))
@@ -197,3 +198,48 @@ async def test_what_upstream_says_need_not_be_text(store):
     await store.watch_facts.learn((odd, silent))
     known = await store.watch_facts.known()
     assert (known[ONE].pull.title, known[TWO].unknown.text) == ("?", "?")
+
+
+async def test_a_decision_that_cannot_be_read_keeps_no_sweep_from_its_end(store):
+    """What another version wrote in another form is asked anew, under an id of its own."""
+    table = store.watch_decisions
+    await table.meet([MADE, OTHER], 10.0, covers=None)
+    await store._writer.ask(lambda c: c.execute("UPDATE watch_decisions SET decision = '{}' WHERE id = 1"))
+    met = await table.meet([MADE, OTHER], 20.0, covers=None)
+    assert ([one.id for one in met.opened], [one.id for one in met.again]) == ([3], [2])
+    assert [one.id for one in await table.all()] == [2, 3]
+
+
+async def test_an_answer_is_judged_by_what_stands_when_it_is_kept(store):
+    """The decision as last made, the dossiers there are, and what pins have by now; what is refused changes nothing."""
+    table = store.watch_decisions
+    await table.meet([MADE], 10.0, covers=None)
+    await table.meet([replace(MADE, pins=("p33",))], 20.0, covers=None)
+    await pin_facts.keep(store.watch_facts, {ONE: (PinFacts(pin="p33", slots=()),)})
+    await table.keep_dossier(DOSSIER)
+    seen = []
+
+    def refuse(*shown):
+        seen.append(shown)
+        return ConflictError("not yet")
+
+    said = {"by": "root", "why": "x", "until": None, "revisit_when": ()}
+    with pytest.raises(ConflictError, match="not yet"):
+        await table.answer(1, Standing.ACCEPTED, **said, refuse=refuse)
+    (kept,) = await table.all()
+    assert (kept.standing, kept.by, kept.decision.pins) == (Standing.OPEN, "", ("p33",))
+    assert seen == [(kept, (DOSSIER,), (PinFacts(pin="p33", slots=()),))]
+    assert (await table.answer(1, Standing.ACCEPTED, **said, refuse=lambda *_: None)).standing is Standing.ACCEPTED
+
+
+async def test_a_dossier_of_what_is_not_known_any_more_is_not_kept(store):
+    """Forgotten, pushed anew, or not answered for; a failure beside the answer takes nothing away."""
+    table, facts = store.watch_decisions, store.watch_facts
+    await facts.learn([replace(OPEN, head="a"), Unanswered(ONE, WhyUnknown.OUTAGE, 20.0)])
+    assert not await table.keep_dossier(DOSSIER, replace(OPEN, head="b"))
+    assert await table.keep_dossier(DOSSIER, replace(OPEN, head="a"))
+    assert await facts.forget(ONE) == (True, 1)
+    assert not await table.keep_dossier(DOSSIER, replace(OPEN, head="a"))
+    await facts.learn([Unanswered(ONE, WhyUnknown.OUTAGE, 30.0)])
+    assert not await table.keep_dossier(DOSSIER, replace(OPEN, head="a"))
+    assert await table.dossiers() == ()

@@ -42,7 +42,19 @@ class Maker:
         if patch in self.vain:
             raise UnavailableError("no memory")
         self.kept.made.append(
-            Dossier(patch=patch, ref=ref, pin=pin, outcome=Outcome.RETIRE, edits=(), tests={}, made_at=0.0, reason="")
+            Dossier(
+                patch=patch,
+                ref=ref,
+                pin=pin,
+                outcome=Outcome.RETIRE,
+                edits=(),
+                tests={},
+                made_at=0.0,
+                reason="",
+                of="0.32.0",
+                ours="edits",
+                no_environment=(),
+            )
         )
 
 
@@ -50,7 +62,7 @@ class Patches:
     """All with the same edits."""
 
     def text_of(self, _):
-        return ""
+        return "edits"
 
 
 class Nights:
