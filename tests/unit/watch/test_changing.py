@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from genesisd.watch import changing
+from genesisd.watch import changing, commit
 from genesisd.watch.changing import write, write_changes
 from genesisd.watch.model import State
 from genesisd.watch.refs import Ref
@@ -113,3 +113,25 @@ async def test_what_was_saved_is_committed(tmp_path):
         "",
         "vllm#2: upstream 2026-11-30: closed (was open)",
     ]
+
+
+async def test_what_a_person_wrote_is_not_committed_for_them(tmp_path, monkeypatch):
+    """Git was asked while the file was clean; an edit between that and the change is theirs to commit."""
+    path = tmp_path / "w.yaml"
+    path.write_text(TEXT)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "w.yaml")
+    git(tmp_path, "-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "-qm", "first")
+    asked = commit.unfit
+
+    async def edited(path):
+        found = await asked(path)
+        path.write_text(path.read_text().replace("# mine", "# mine, and new"))
+        return found
+
+    monkeypatch.setattr(commit, "unfit", edited)
+    made, trouble = await write(path, [change(1)], record=True)
+    assert len(made) == 1
+    assert trouble == f"not committed: somebody edited {path} just before it was saved"
+    assert git(tmp_path, "log", "--format=%s") == "first\n"
+    assert "# mine, and new" in path.read_text()
