@@ -41,10 +41,15 @@ def write_bytes(path: Path, content: bytes, mode: int = 0o644) -> None:
     It survives a power cut only once its file system was synced.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)  # of one that died: in a container the next one has the same pid
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-    with os.fdopen(fd, "wb") as file:
-        file.write(content)
-    temporary.replace(path)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(content)
+        temporary.replace(path)
+    except OSError:  # a full disk: what is left of it would take the room of the next try
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def sync_filesystem(folder: Path) -> None:

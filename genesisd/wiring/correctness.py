@@ -131,8 +131,9 @@ class Correctness:
         """Remember what earlier daemons found, before any worker is adopted."""
         await self._on.quarantine.load()
         await asyncio.to_thread(self.goldens.load)
+        self.goldens.on_fault = self._no_golden
         for fault in self.goldens.faults:
-            self._on.sink.emit("effect_failed", None, effect="golden", text=fault, hint="record it again")
+            self._no_golden(fault)
         for worker in workers:
             await self._on.rollbacks.load(worker)
             await self.desk.load(worker)
@@ -276,6 +277,9 @@ class Correctness:
         """Name of the build that it runs; None for the plain pin, or where nothing is known."""
         start = self._on.patched.running(worker, self._incarnation(worker))
         return None if start is None else start.build
+
+    def _no_golden(self, fault: str) -> None:
+        self._on.sink.emit("effect_failed", None, effect="golden", text=fault, hint="record it again")
 
     def _forget_scratch(self, name: str) -> None:
         self._on.patched.forget(name)

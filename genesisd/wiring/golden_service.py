@@ -54,26 +54,34 @@ class GoldenService:
     hub: Path
     sink: EventSink
     clock: Clock
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _plain: dict[Subject, Golden] = field(default_factory=dict)
     """The plain pin's recordings of this daemon. One is kept only with that of a build that was held against it: alone
     it would be expected of the build too, whose patches would then be blamed for what nobody was asked about yet."""
 
     async def record(self, worker: str, explain: Mapping[str, str], *, dry_run: bool) -> GoldenView:
-        """Record what the worker answers as right.
+        """Record what the worker answers as right; one recording at a time, since each disturbs the other.
 
         Raises:
             ConflictError: it is not ready, not attested, not found good, does not answer the same twice, or answers
-                otherwise than the plain pin in a case for which no patch is named.
+                otherwise than the plain pin in a case for which no patch is named; or its life ended meanwhile.
+            NotFoundError: it left meanwhile.
         """
+        async with self._turn:
+            return await self._record(worker, explain, dry_run=dry_run)
+
+    async def _record(self, worker: str, explain: Mapping[str, str], *, dry_run: bool) -> GoldenView:
+        self.supervisor().actor(worker)  # it may have left while another one was recorded
         spec = self.supervisor().specs[worker]
-        life, subject = await self._proven_life(worker, spec)
+        life, subject, start = await self._proven_life(worker, spec)
         await self._found_good(worker, spec)
         mine = await self._recorded(self.target(life, spec), spec, subject)
-        start = self.patched.running(worker, life.incarnation)
+        self._lives_on(worker, life)
         plain = None
         if start is not None and start.build is not None:
             plain = await self._reference(worker, spec, start, subject.plain, mine)
             mine = explained(mine, plain, explain, in_build(start))
+            self._lives_on(worker, life)
         path = self.goldens.path(subject)
         if not dry_run:
             try:
@@ -87,10 +95,22 @@ class GoldenService:
             mine.recorded,
         )  # fmt: skip
 
-    async def _proven_life(self, worker: str, spec: WorkerSpec) -> tuple[Life, Subject]:
+    def _lives_on(self, worker: str, life: Life) -> None:
+        """What answered was this life, and nobody found fault with it meanwhile. Raises ConflictError.
+
+        The next life may have its port, and another build.
+        """
+        actor = self.supervisor().actors.get(worker)
+        if actor is None or actor.state.incarnation != life.incarnation or actor.state.phase is not Phase.READY:
+            found = "it left" if actor is None else f"it is {actor.state.phase} in life {actor.state.incarnation}"
+            text = f"worker {worker} did not stay as it was while it was recorded in life {life.incarnation}: {found}"
+            raise ConflictError(text, hint="record again once it is ready", worker=worker)
+
+    async def _proven_life(self, worker: str, spec: WorkerSpec) -> tuple[Life, Subject, Start | None]:
         state = self.supervisor().actor(worker).state
         life = self.life(worker)
-        subject = subject_of(worker, spec, self.patched.running(worker, state.incarnation))
+        start = self.patched.running(worker, state.incarnation)
+        subject = subject_of(worker, spec, start)
         if life is None or state.phase is not Phase.READY:
             raise ConflictError(f"worker {worker} is {state.phase}", hint="record once it is ready", worker=worker)
         if subject is None:
@@ -102,7 +122,7 @@ class GoldenService:
                 text = "not looked at" if look.attestation is None else look.attestation.summary
                 hint = f"genesisctl patches attest {worker}"
                 raise ConflictError(f"worker {worker} is not attested: {text}", hint=hint, worker=worker)
-        return life, subject
+        return life, subject, start
 
     async def _found_good(self, worker: str, spec: WorkerSpec) -> None:
         """Every other probe that could order a restart says yes, now."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from genesisd.probes.golden_json import from_json, written
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.starts import Start
 
+Files = Mapping[Path, tuple[int, int, int]]
+"""What tells one file under a name from another: inode, time of change, size."""
 COMMAND = "command"
 """Stands for the pin of a worker that has a command of its own."""
 _PLAIN = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -44,26 +47,55 @@ def subject_of(worker: str, spec: WorkerSpec, start: Start | None) -> Subject | 
 
 
 class Goldens:
-    """All recordings of a box, in memory; reads its folder once."""
+    """All recordings of a box, in memory; its folder is read again where somebody copied a file in, or took one out."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._held: dict[Subject, Golden] = {}
+        self._seen: Files = {}
         self.faults: list[str] = []
         """Files that are no recordings, each with what is wrong with it."""
+        self.on_fault: Callable[[str], None] = lambda _: None
+        """Is told of those that came after ``load``."""
 
     def load(self) -> None:
         """Read the folder. Blocks."""
-        for path in sorted(self._folder.glob("*/*.json")):
+        seen = self._files() or {}
+        held: dict[Subject, Golden] = {}
+        faults = []
+        for path in seen:
             try:
                 found = from_json(path.read_bytes())
             except (GenesisError, OSError) as error:
-                self.faults.append(f"{path}: {error}")
-            else:
-                self._held[Subject(found.model, found.pin, found.build)] = found
+                faults.append(f"{path}: {error}")
+                continue
+            subject = Subject(found.model, found.pin, found.build)
+            known = held.get(subject)
+            if known is None or known.recorded <= found.recorded:  # a copy may have another name
+                held[subject] = found
+        self._seen, self._held, self.faults = seen, held, faults  # at once: another thread may ask meanwhile
+
+    def _files(self) -> Files | None:
+        """What lies there; None while somebody is at it."""
+        try:
+            stats = {path: path.stat() for path in sorted(self._folder.glob("*/*.json"))}
+        except OSError:
+            return None
+        return {path: (one.st_ino, one.st_mtime_ns, one.st_size) for path, one in stats.items()}
+
+    def _look(self) -> None:
+        """A few calls of ``stat``, once an ask: whoever deletes a recording that is wrong wants it to count no more."""
+        if self._files() in (None, self._seen):
+            return
+        known = set(self.faults)
+        self.load()
+        for fault in self.faults:
+            if fault not in known:
+                self.on_fault(fault)
 
     def of(self, subject: Subject) -> Golden | None:
         """What was recorded of exactly this."""
+        self._look()
         return self._held.get(subject)
 
     def expected(self, subject: Subject) -> Golden | None:
@@ -72,7 +104,7 @@ class Goldens:
         Its own recording; without one that of the plain pin, less the cases that some build of the pin is known to
         answer otherwise: a set of patches that nobody recorded yet is not thereby right in all it says.
         """
-        own = self._held.get(subject)
+        own = self.of(subject)
         if own is not None or subject.build is None:
             return own
         plain = self._held.get(subject.plain)
@@ -91,7 +123,7 @@ class Goldens:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, written(golden), mode=0o640)
         sync_folder(path.parent)
-        self._held[subject] = golden
+        self.load()
         return path
 
     def path(self, subject: Subject) -> Path:

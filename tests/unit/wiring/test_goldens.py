@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
+
 import pytest
 
 from genesisd.errors import ConflictError
@@ -65,6 +68,40 @@ def test_a_file_that_is_no_recording_is_told_and_costs_only_itself(goldens):
     assert again.of(PLAIN) is not None
     (fault,) = again.faults
     assert "bad.json" in fault
+
+
+def test_what_people_copy_in_or_take_out_counts_at_once(goldens, tmp_path):
+    """A daemon that runs for months is told by the folder; a copy under another name is no newer than it says."""
+    path = goldens.keep(golden(a="1"))
+    content = path.read_bytes()
+    path.unlink()
+    assert goldens.of(PLAIN) is None
+    assert goldens.expected(BUILT) is None
+    other = path.with_name("z-from-another-box.json")
+    other.write_bytes(content)
+    assert goldens.expected(BUILT).replies["a"].content == "1"
+    goldens.keep(replace(golden(a="2"), recorded=6.0))
+    assert goldens.of(PLAIN).replies["a"].content == "2"
+    told = []
+    goldens.on_fault = told.append
+    other.write_text("{")
+    assert goldens.of(PLAIN).replies["a"].content == "2"
+    assert goldens.of(PLAIN) is not None
+    assert len(told) == 1
+
+
+def test_a_recording_that_could_not_be_kept_stands_in_no_ones_way(goldens):
+    """Neither what a daemon that died left half written, nor what a disk would not take."""
+    path = goldens.path(PLAIN)
+    left = path.with_name(f".{path.name}.{os.getpid()}")
+    path.mkdir(parents=True)
+    with pytest.raises(OSError, match="directory"):
+        goldens.keep(golden(a="1"))
+    assert list(path.parent.iterdir()) == [path]
+    path.rmdir()
+    left.write_text("half")
+    goldens.keep(golden(a="1"))
+    assert goldens.of(PLAIN).replies["a"].content == "1"
 
 
 def test_a_build_is_held_against_its_own_recording(goldens):
