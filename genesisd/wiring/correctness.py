@@ -108,7 +108,7 @@ class Correctness:
         )  # fmt: skip
         self.prober = ProbeAdapter(on.specs, self.targets.of, on.session, on.sink, on.clock, bench)
         self.scratch = Scratch(
-            on.supervisor, on.overrides, self.targets.of, on.runner.life, self._forget_scratch,
+            on.supervisor, on.overrides, self.targets.of_twin, on.runner.life, self._forget_scratch,
             on.paths, on.sink, on.clock.monotonic,
         )  # fmt: skip
         self.bisections = Bisections(

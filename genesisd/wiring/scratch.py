@@ -44,7 +44,7 @@ class Scratch:
 
     supervisor: Callable[[], Supervisor]
     overrides: WorkerOverrides
-    target: Callable[[Life, WorkerSpec], Target]
+    target: Callable[[Life, WorkerSpec, str], Target]
     life: Callable[[str], Life | None]
     forget: Callable[[str], None]
     paths: Paths
@@ -67,7 +67,7 @@ class Scratch:
         self.sink.emit("scratch_started", worker, scratch=name, without=sorted(without), text=text)
         try:
             await self.supervisor().add_new(name, spec)
-            return await ask(self.target(await self._ready(name, spec), spec))
+            return await ask(self.target(await self._ready(name, spec), spec, worker))
         finally:
             await self._end(worker, name)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +14,7 @@ from genesisd.patches.serve_flags import ServeFlags
 from genesisd.probes import casebooks
 from genesisd.probes.casebook import Casebook
 from genesisd.probes.golden import Golden
-from genesisd.probes.ports import Abilities, Seen, Target, Traffic
+from genesisd.probes.ports import Abilities, KnownRight, Seen, Target, Traffic
 from genesisd.supervisor.ports import Card, CardLedger, EventSink, Life, Runner
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.attester import Attestations
@@ -43,9 +45,17 @@ class Targets:
 
     def of(self, life: Life, spec: WorkerSpec) -> Target:
         """The target of a life that was started by ``spec``."""
+        casebook = self.casebook(life.worker, spec)
+        return self._made(life, spec, casebook, self.known.of(life.worker, casebook, serves(spec)))
+
+    def of_twin(self, life: Life, spec: WorkerSpec, worker: str) -> Target:
+        """The same for a scratch worker that is a twin of ``worker``: that one's past tells what it should know."""
+        casebook = self.casebook(life.worker, spec)
+        return self._made(life, spec, casebook, self.known.of_twin(worker, casebook, serves(spec)))
+
+    def _made(self, life: Life, spec: WorkerSpec, casebook: Casebook, known: KnownRight) -> Target:
         worker = life.worker
         key = spec.env.get("VLLM_API_KEY")
-        casebook = self.casebook(worker, spec)
 
         async def traffic() -> Traffic | None:
             stats = await self.fronts.stats(worker)
@@ -67,7 +77,7 @@ class Targets:
             headers={} if key is None else {"Authorization": f"Bearer {key}"},
             abilities=abilities(spec),
             casebook=casebook,
-            known=self.known.of(worker, casebook),
+            known=known,
             seen=self._seen_of(life),
             golden=lambda: self.golden(life, spec),
             card_memory=self._card_memory(worker, spec),
@@ -122,6 +132,11 @@ class Targets:
 
 def _holders(cards: Mapping[int, Card], index: int) -> list[tuple[int, int]]:
     return list(cards[index].holders.items()) if index in cards else []
+
+
+def serves(spec: WorkerSpec) -> str:
+    """The model; of a command of one's own, which may serve anything, a digest of its words."""
+    return spec.model or hashlib.sha256(json.dumps(spec.command).encode()).hexdigest()[:16]
 
 
 def abilities(spec: WorkerSpec) -> Abilities:

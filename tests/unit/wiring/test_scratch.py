@@ -56,7 +56,7 @@ class Box:
         self.paths = Paths(folder / "s", folder / "r", folder / "c", folder / "r/x.sock")
         self.overrides = WorkerOverrides(None, None)
         self.scratch = Scratch(
-            lambda: self.supervisor, self.overrides, lambda life, spec: (life.worker, spec),
+            lambda: self.supervisor, self.overrides, lambda life, spec, _: (life.worker, spec),
             lambda name: self.lives.get(name, None if name == "w" else life(name)), lambda _: None, self.paths,
             self.sink, FakeClock().monotonic,
         )  # fmt: skip

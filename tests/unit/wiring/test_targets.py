@@ -91,3 +91,16 @@ def test_a_worker_asks_by_its_own_book_its_models_or_the_general_one(box, tmp_pa
     book.write_text("name: mine\ndrfit: some words\n")
     assert box.targets.casebook("w", spec).drift == ""
     assert "book.yaml:2" in box.sink.of("effect_failed")[0]["text"]
+
+
+async def test_a_twin_knows_what_its_original_could_answer(box):
+    """While another model, or another command under the same name, has shown nothing."""
+    spec = WorkerSpec(pin="p", model="m")
+    box.targets.of(life("w"), spec).known.right("tool-calls", "one")
+    assert box.targets.of_twin(life("scratch-1"), spec, "w").known.counts("tool-calls", "one")
+    assert not box.targets.of(life("w"), WorkerSpec(pin="p", model="other")).known.counts("tool-calls", "one")
+    one, other = WorkerSpec(command=("serve", "a")), WorkerSpec(command=("serve", "b"))
+    box.targets.of(life("w"), one).known.right("tool-calls", "one")
+    assert box.targets.of(life("w"), one).known.counts("tool-calls", "one")
+    assert not box.targets.of(life("w"), other).known.counts("tool-calls", "one")
+    await box.targets.known.close()
