@@ -1,4 +1,4 @@
-"""What the control socket needs from the daemon. ``daemon.py`` implements it, the server only translates."""
+"""What the control socket needs from the daemon. ``wiring.api`` implements it, the server only translates."""
 
 from __future__ import annotations
 

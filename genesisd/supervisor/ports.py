@@ -1,4 +1,4 @@
-"""What supervision needs from outside, as protocols. ``daemon.py`` wires the real ones."""
+"""What supervision needs from outside, as protocols. ``wiring.parts`` builds the real ones."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def box():
 
 
 async def told(daemon, kind):
-    entries = await daemon._store.journal.query(limit=1000)
+    entries = await daemon.store.journal.query(limit=1000)
     return [entry for entry in entries if entry.kind == kind]
 
 
@@ -73,7 +73,7 @@ def names(daemon):
 async def quiet(daemon):
     """Until no reload is under way or waits."""
     await asyncio.sleep(0)
-    while daemon._reload_waits or daemon._reloading.locked():
+    while daemon.reloads.waits or daemon.reloads.turn.locked():
         await asyncio.sleep(0.01)
 
 
@@ -115,7 +115,7 @@ async def test_reloads_at_once_are_done_one_after_the_other(box):
         views = []
         for n in range(6):
             box.write(**{f"w{n}": spec(), "a": spec(env={"N": str(n)})})
-            views.append(asyncio.create_task(daemon.reload()))
+            views.append(asyncio.create_task(daemon.reloads.now()))
             daemon.reload_soon()
             await asyncio.sleep(0.002 * n)
         await asyncio.gather(*views)
@@ -131,14 +131,14 @@ async def test_a_broken_file_changes_nothing_and_is_told(box):
     async with box.daemon() as daemon:
         box.file.write_text("workers: {a: {comand: [x]}}")
         with pytest.raises(ConfigError, match="comand"):
-            await daemon.reload()
+            await daemon.reloads.now()
         daemon.reload_soon()
         await quiet(daemon)
-        assert (names(daemon), daemon.daemon().config_ok) == (["a"], False)
+        assert (names(daemon), daemon.operations.daemon().config_ok) == (["a"], False)
         assert len(await told(daemon, "config_rejected")) == 2
         box.write(a=spec())
-        await daemon.reload()
-        assert daemon.daemon().config_ok
+        await daemon.reloads.now()
+        assert daemon.operations.daemon().config_ok
 
 
 async def test_a_file_that_is_gone_changes_nothing(box):
@@ -147,7 +147,7 @@ async def test_a_file_that_is_gone_changes_nothing(box):
     async with box.daemon() as daemon:
         box.file.unlink()
         with pytest.raises(ConfigError):
-            await daemon.reload()
+            await daemon.reloads.now()
         assert names(daemon) == ["a"]
 
 
@@ -159,7 +159,7 @@ async def test_no_reload_begins_once_the_daemon_ends(box):
         daemon.stop(drain=True)
         daemon.reload_soon()
         with pytest.raises(ConflictError, match="shutting down"):
-            await daemon.reload()
+            await daemon.reloads.now()
     assert not (box.root / "state" / "workers" / "b").exists()
 
 
@@ -169,9 +169,9 @@ async def test_a_removed_worker_and_one_of_its_name(box):
     async with box.daemon() as daemon:
         for n in range(5):
             box.write(b=spec())
-            await daemon.reload()
+            await daemon.reloads.now()
             box.write(a=spec(env={"N": str(n)}), b=spec())
-            view = await daemon.reload()
+            view = await daemon.reloads.now()
             assert view.added == ("a",)
         assert names(daemon) == ["a", "b"]
         assert daemon.parts.supervisor.specs["a"].env == {"N": "4"}
@@ -183,6 +183,6 @@ async def test_a_hundred_workers_change_at_once(box):
     box.write(**{f"w{n}": spec() for n in range(100)}, keep=spec())
     async with box.daemon() as daemon:
         box.write(**{f"w{n}": spec(env={"X": "1"}) for n in range(100)}, keep=spec())
-        view = await daemon.reload()
+        view = await daemon.reloads.now()
         assert (len(view.changed), view.unchanged) == (100, ("keep",))
         assert await told(daemon, "worker_phase") == []
