@@ -48,10 +48,10 @@ def files(found: Gathered, redact: Redactor) -> dict[str, bytes]:
     contents = {
         "summary.json": _json(summary),
         "log.txt": "\n".join(redact.lines(found.log)),
-        "stacks.txt": _masked(found.stacks, redact),
+        "stacks.txt": redact.page(found.stacks),
         "probes.json": _json([redact.tree(asdict(one)) for one in found.asks]),
         "spec.json": _json(redact.tree(dict(found.spec))),
-        "metrics.txt": _masked(found.metrics[:METRICS_LIMIT], redact),
+        "metrics.txt": redact.page(found.metrics[:METRICS_LIMIT]),
     }
     return {name: text.encode("utf-8", "replace") for name, text in contents.items()}
 
@@ -61,10 +61,6 @@ def _process(one: Mapping[str, Any], redact: Redactor) -> dict[str, Any]:
     rest = {name: redact.secrets(value) if isinstance(value, str) else value for name, value in one.items()}
     rest.pop("argv", None)
     return {**rest, "command": redact.secrets(command)}
-
-
-def _masked(text: str, redact: Redactor) -> str:
-    return "\n".join(redact.secrets(line) for line in text.split("\n"))
 
 
 def _json(value: object) -> str:

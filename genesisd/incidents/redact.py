@@ -8,30 +8,50 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
+
+from genesisd.incidents.forms import forms
 
 MASKED = "[masked]"
 WITHHELD = "[withheld]"
 SHORTEST = 4
 """Characters of a known secret below which replacing it everywhere would garble every text."""
+LONG_ENOUGH = 6
+"""The same for what is taken from the midst of a setting: it may be a word like any other."""
 QUOTED = 200
 """Characters of a quotation that are too many for a name, a path or a reason."""
 
 LONGEST = 4096
 """Characters of a line that are looked at and kept."""
 
+_SURE = r"(?:api[-_]?keys?|secret|password|passwd|passphrase|credentials?)"
 _WORD = (
-    r"(?:api[-_]?keys?|token|auth|secret|password|passwd|passphrase|pwd|credentials?|cookie"
-    r"|(?:private|access|secret|signing|encryption|master|account|client|license)[-_]?(?:keys?|secret))"
+    rf"(?:{_SURE}|token|auth|pwd|cookie"
+    r"|(?:private|access|secret|signing|encryption|master|account|client|license|ssh)[-_]?(?:keys?|secret))"
 )
 """The end of a name whose value is a secret: ``--api-key``, ``HF_TOKEN``; not ``max_tokens``, not ``tokenizer``."""
-_VALUE = r"""(?:\[[^\]]*\]?|\([^)]*\)?|b?'[^']*'?|b?"[^"]*"?|[^\s,;&'"}\])]+)"""
+_BEGINS = rf"(?:(?<![A-Za-z])|(?={_SURE})|(?-i:(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z]+=)))"
+"""Where the word may begin: ``hf_token``, ``PGPASSWORD``, ``accessToken``, ``HFTOKEN=``; not ``detokens:``."""
+_VALUE = r"""(?:\[[^\]]*\]?|\([^)]*\)?|b?'[^']*'?|b?"[^"]*"?|\\+["'].*?(?:\\+["']|$)|[^\s,;&'"}\])]+)"""
+_QUOTE = r"""(?:\\*['"])?"""
+"""JSON within JSON quotes its quotes."""
+_ASSIGNED = re.compile(rf"""(?i){_BEGINS}({_WORD}{_QUOTE}\]?\s*[=:,]\s*)(?:(?:bearer|basic)\s+)?({_VALUE})""")
+_FLAGGED = re.compile(rf"(?i)(--[\w-]{{0,40}}?{_WORD})((?:\s+(?!-)\S+)+)")
+_LOGIN = re.compile(
+    r"(\b[A-Za-z][\w+.-]{0,20}://)"
+    r"(?:[^/\s'\"]{1,300}@|(?!\[)[^/\s:@'\"]{0,100}:(?!\d{1,5}(?!\w))[^\s@'\"]{1,300}(?:@|$))"
+)
+"""Before a host. A password may hold an @, or (written so by hand) a slash, and its line may be cut; a port is none."""
 _SECRETS = (
-    (re.compile(rf"(?i)(--[\w-]{{0,40}}?{_WORD})((?:\s+(?!-)\S+)+)"), rf"\1 {MASKED}"),
-    (re.compile(rf"""(?i)(?<![A-Za-z])({_WORD}['"]?\]?\s*[=:,]\s*)(?:(?:bearer|basic)\s+)?{_VALUE}"""), rf"\1{MASKED}"),
+    (re.compile(r"(?i)\b((?:set-)?cookie:\s*)\S.*"), rf"\1{MASKED}"),
+    (_FLAGGED, rf"\1 {MASKED}"),
+    (_ASSIGNED, rf"\1{MASKED}"),
+    (re.compile(r"((?-i:_PASS)=)[^\s'\"]+"), rf"\1{MASKED}"),
     (re.compile(r"(?i)\b(authorization\W{1,6})(?:b?['\"])?(?:bearer\s+|basic\s+)?[^\s'\",]+"), rf"\1{MASKED}"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{4,}"), rf"\1 {MASKED}"),
-    (re.compile(r"(\b[A-Za-z][\w+.-]{0,20}://)[^/\s@'\"]{1,300}@"), rf"\1{MASKED}@"),
+    (_LOGIN, rf"\1{MASKED}@"),
+    (re.compile(r"(\b[A-Za-z][\w+.-]{0,20}://[^\s'\"<>?]{1,500}\?)[^\s'\"<>]+"), rf"\1{MASKED}"),
     (re.compile(r"\b(?:hf|ghp|gho|ghu|ghs|ghr|github_pat)_[A-Za-z0-9_]{16,}"), MASKED),
     (re.compile(r"\b(?:sk|pk|rk|nvapi|glpat|xox[abprs])-[\w-]{8,}"), MASKED),
     (re.compile(r"\bAKIA[0-9A-Z]{12,}"), MASKED),
@@ -39,8 +59,12 @@ _SECRETS = (
     (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*"), MASKED),
     (re.compile(r"(\"[A-Z]{3,7} [^\s?\"]*)\?[^\s\"]*"), rf"\1?{MASKED}"),
 )  # fmt: skip
-_SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|passphrase|pwd|credential|auth|cookie|dsn")
-_PLAIN_NAME = re.compile(r"(?i)tokenizer|max.*tokens?$|num.*tokens|keyfile|key_?path|keep_?alive|author\b")
+_SECRET_NAME = re.compile(
+    r"(?i)key|token|secret|passw|passphrase|pwd|credential|auth|cookie|dsn|webhook|(?:^|_)pass(?:$|_)"
+)
+_PLAIN_NAME = re.compile(
+    r"(?i)tokenizer|(?:^|[-_])(?:max|num)[-_]?(?:.*[-_])?tokens$|keyfile|key_?path|keep_?alive|author\b"
+)
 _USERS = re.compile(
     r"""(?ix)
     \b(?:prompts?|prompt_?token_?ids|prompt_?embeds|output|outputs|output_?text|output_?token_?ids|input|inputs|input_?value
@@ -79,17 +103,28 @@ class Redactor:
 
     def __init__(self, known: Iterable[str] = (), live: Callable[[], Iterable[str]] = tuple) -> None:
         self._known: tuple[str, ...] = ()
+        self._learnt: frozenset[str] = frozenset()
         self._live = live
         self.learn(known)
 
     def learn(self, known: Iterable[str]) -> None:
-        """More values to mask; too short ones are left out."""
-        values = {*self._known, *(one for one in known if len(one) >= SHORTEST)}
-        self._known = tuple(sorted(values, key=lambda one: (-len(one), one)))
+        """More values to mask, in whatever form; too short ones are left out."""
+        if new := frozenset(one for one in known if len(one) >= SHORTEST) - self._learnt:
+            self._learnt |= new
+            values = {*self._known, *(one for value in new for one in forms(value) if len(one) >= SHORTEST)}
+            self._known = tuple(sorted(values, key=lambda one: (-len(one), one)))
 
     def secrets(self, text: str) -> str:
         """The text without secrets; what users wrote stays."""
         self.learn(self._live())
+        return self._masked(text)
+
+    def page(self, text: str) -> str:
+        """The same for a text of many lines, each by itself."""
+        self.learn(self._live())
+        return "\n".join(self._masked(line) for line in text.split("\n"))
+
+    def _masked(self, text: str) -> str:
         for value in self._known:
             text = text.replace(value, MASKED)
         for pattern, instead in _SECRETS:
@@ -136,12 +171,13 @@ class Redactor:
 
 
 def secret_values(environ: Mapping[str, str]) -> Collection[str]:
-    """The values of an environment whose names say that they are secret."""
-    return {value for name, value in environ.items() if _is_secret(name) and len(value) >= SHORTEST}
+    """The values of an environment whose names say that they are secret, and the secrets within the others."""
+    found = {value for name, value in environ.items() if _is_secret(name)}
+    return {one for one in found.union(*map(within, environ.values())) if len(one) >= SHORTEST}
 
 
 def secret_words(argv: Sequence[str]) -> Collection[str]:
-    """The values on a command line whose flags say that they are secret."""
+    """The values on a command line whose flags say that they are secret, and the secrets within its words."""
     found: set[str] = set()
     hiding = False
     for word in argv:
@@ -152,11 +188,20 @@ def secret_words(argv: Sequence[str]) -> Collection[str]:
                 found.add(value)
         elif hiding:
             found.add(word)
-    return {one for one in found if len(one) >= SHORTEST}
+    return {one for one in found.union(*map(within, argv)) if len(one) >= SHORTEST}
+
+
+@lru_cache(4096)
+def within(text: str) -> frozenset[str]:
+    """What a setting holds that is secret without being all of it: logins in addresses, JSON, a shell's command."""
+    found = {value for one in _ASSIGNED.finditer(text) for value in re.split(r"[^\w.~+/=$%!^*-]+", one[2])}
+    found |= {word.strip("'\"") for one in _FLAGGED.finditer(text) for word in one[2].split()}
+    found |= {one[0][len(one[1]) :].removesuffix("@").partition(":")[2] for one in _LOGIN.finditer(text)}
+    return frozenset(one for one in found if len(one) >= LONG_ENOUGH)
 
 
 def _is_secret(name: str) -> bool:
-    return _SECRET_NAME.search(name) is not None and _PLAIN_NAME.search(name) is None
+    return _SECRET_NAME.search(_PLAIN_NAME.sub("", name)) is not None
 
 
 def _hides(name: object, value: object) -> bool:
