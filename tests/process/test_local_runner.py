@@ -141,7 +141,7 @@ async def test_a_dropped_connection_is_taken_up_again(place):
     runner, reports = place.runner(), Reports()
     life = await runner.spawn(place.launch(1), reports)
     handle = runner._handles["w1"]
-    handle._link._transport.abort()
+    handle._shim._link._transport.abort()
     os.kill(life.leader.pid, signal.SIGKILL)
     assert (await reports.end_of(1)).record.signal == signal.SIGKILL
     assert reports.of(ShimLost) == []
@@ -200,7 +200,7 @@ async def test_a_shim_that_cannot_start_says_why(place):
 
 async def test_a_lock_that_somebody_else_holds_is_a_clear_error(place, monkeypatch):
     """A holder of the lock who never listens is named."""
-    monkeypatch.setattr("genesisd.supervisor.runners.handle.APPEAR_SECONDS", 0.2)
+    monkeypatch.setattr("genesisd.supervisor.runners.attached.APPEAR_SECONDS", 0.2)
     paths = WorkerPaths(place.state, place.runtime, "w1")
     paths.make()
     code = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); print(1, flush=True); input()"
@@ -341,7 +341,7 @@ async def test_members_of_a_tree_in_a_cgroup_cannot_leave_it(place):
     runner, reports = place.runner(cgroup=own), Reports()
     life = await runner.spawn(place.launch(1, "--shapes", "same,setsid,daemon"), reports)
     pids = await place.pids()
-    group = runner._handles["w1"]._record.cgroup
+    group = runner._handles["w1"]._newest.record.cgroup
     assert {int(pid) for pid in (group / "cgroup.procs").read_text().split()} == set(pids)
     os.kill(life.leader.pid, signal.SIGKILL)
     await reports.end_of(1)

@@ -18,7 +18,6 @@ LONG_FILES = {
     "genesisd/supervisor/causes.py": "one table of causes, each with a line that was really written",
     "genesisd/supervisor/shim.py": "runs alone, from one file: a second module would cost every worker memory",
     "genesisd/demo/corpus.py": "training sentences",
-    "genesisd/supervisor/runners/handle.py": "one worker's shim, from spawn to adoption: the steps share its state",
     "genesisd/patches/catalog/tool_parsing/p61c_literal_opener.py": "holds two files that it puts into the engine",
     "genesisd/attest/plugin.py": "runs in the engine, from one file that is copied into every build",
     "genesisd/front/client.py": "the daemon's side of one protocol",
