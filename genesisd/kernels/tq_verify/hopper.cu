@@ -8,6 +8,9 @@
 // matrix units: nothing is converted.
 // The reference of the softmax is raised only when a weight would leave float16: the threads vote at the one barrier
 // that a tile needs anyway.
+// Weights are summed as the products see them: a rounding error then shifts a share of the whole, and counts by how far
+// that token's values are from the mean. Of 8 tokens the last 4 have negative weights and 15 - n for n, which adds
+// w * (n - 15), put right in the zero points: the units cut their sums toward zero, and these stay near it.
 // What runs once is kept in loops: code is fetched slower than it runs.
 //
 // Defined by the caller: D (128, 256), N, GROUP, KV_HEADS, PAGE, POS, HEAD (words between tokens, between KV heads),
@@ -106,6 +109,9 @@ hopper(const u16* __restrict__ query, const u32* __restrict__ cache, const int* 
   const u32 weight_at[2] = {weight_row + (((2 * p.warp + p.g / 4) ^ (2 * p.t)) * 16),
                             weight_row + 128 + (((2 * p.warp + p.g / 4) ^ (2 * p.t + 1)) * 16)};
 
+  const u32 sign = p.g / 4 ? 0x80000000 : 0;
+  const float lift = p.g / 4 ? -15.0f : 0.0f;
+
   int stage = 0, phase = 0;
   for (int tile = 0; tile < tiles; ++tile) {
 #if BULK
@@ -127,9 +133,9 @@ hopper(const u16* __restrict__ query, const u32* __restrict__ cache, const int* 
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       float scale = most(half_to_float(column[i] & 0xFFFF), 5.9604645e-08f);
-      inverse[i] = rcp(scale);
+      inverse[i] = rcp(__uint_as_float(__float_as_uint(scale) | sign));
       log_scale[i] = lg2(scale);
-      zero[i] = half_to_float(column[i] >> 16) * inverse[i];
+      zero[i] = fmaf(half_to_float(column[i] >> 16), inverse[i], lift);
     }
     float s[N / 2];
     for (bool again = tile == 0;;) {
@@ -185,7 +191,7 @@ hopper(const u16* __restrict__ query, const u32* __restrict__ cache, const int* 
         const int a0 = i / 2 * 4 + i % 2, a1 = a0 + 2;
         s[a0] -= m[i], s[a1] -= m[i];
         top = most(top, most(s[a0], s[a1]));
-        s[a0] = ex2(s[a0]), s[a1] = ex2(s[a1]);
+        s[a0] = cut(ex2(s[a0]), sign), s[a1] = cut(ex2(s[a1]), sign);
         sts(p_at + weight_at[i % 2] + i / 2 * 1024, halves(s[a0], s[a1]));
       }
       seen_by_products();
@@ -209,10 +215,10 @@ hopper(const u16* __restrict__ query, const u32* __restrict__ cache, const int* 
           u32 x = __byte_perm(word[2 * pair], word[2 * pair + 1], pick);
 #endif
           u32 y = x >> 8;
-          v[k][2 * half][2 * pair] = x & 0x000F000F;
-          v[k][2 * half][2 * pair + 1] = x & 0x00F000F0;
-          v[k][2 * half + 1][2 * pair] = y & 0x000F000F;
-          v[k][2 * half + 1][2 * pair + 1] = y & 0x00F000F0;
+          v[k][2 * half][2 * pair] = nibbles(x, 0x000F000F, pair);
+          v[k][2 * half][2 * pair + 1] = nibbles(x, 0x00F000F0, pair);
+          v[k][2 * half + 1][2 * pair] = nibbles(y, 0x000F000F, pair);
+          v[k][2 * half + 1][2 * pair + 1] = nibbles(y, 0x00F000F0, pair);
         }
       products_begin();
 #pragma unroll

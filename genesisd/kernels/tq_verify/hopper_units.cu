@@ -48,6 +48,9 @@ __device__ __forceinline__ float lg2(float x) { float y; asm("lg2.approx.ftz.f32
 __device__ __forceinline__ float rcp(float x) { float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 __device__ __forceinline__ float half_to_float(u32 h) { float y; asm("{.reg .b16 h; cvt.u16.u32 h, %1; cvt.f32.f16 %0, h;}" : "=f"(y) : "r"(h)); return y; }
 __device__ __forceinline__ u32 halves(float low, float high) { u32 r; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low)); return r; }
+// What a float16 keeps of a weight, so that sums take what the products take. Cut, not rounded: one instruction, and what
+// all weights lose on average falls out of the quotient.
+__device__ __forceinline__ float cut(float x, u32 sign) { return __uint_as_float((__float_as_uint(x) & 0xFFFFE000) | sign); }
 __device__ __forceinline__ float most(float a, float b) { return fmaxf(a, b); }
 __device__ __forceinline__ u32 most2(u32 a, u32 b) { u32 r; asm("max.u16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b)); return r; }
 __device__ __forceinline__ void sts4(u32 at, float4 v) {
@@ -73,6 +76,8 @@ __device__ __forceinline__ float widened(u32 bits) {
   return __uint_as_float(bits << 16);
 #endif
 }
+
+__device__ __forceinline__ u32 nibbles(u32 x, u32 mask, bool from_15) { return (from_15 ? ~x : x) & mask; }
 
 struct Place {  // of this thread
   int warp, lane, g, t;
