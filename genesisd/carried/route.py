@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from genesisd.carried import scratch
+from genesisd.carried import scratch, trial
 from genesisd.kernels.tq_verify.guards import Setting, refusal
 from genesisd.kernels.tq_verify.plan import Plan, plan_for
 
@@ -46,7 +46,7 @@ class Route:
                 for name, like in self._parts(plan, batch * tokens, dtype).items():
                     count = max(like.numel(), wanted.get(name, (0,))[0])
                     wanted[name] = (count, like.dtype)
-        scratch.reserve(device, wanted)
+        self.reserved = scratch.reserve(device, wanted)
 
     @property
     def is_warm(self) -> bool:
@@ -107,6 +107,10 @@ class Route:
             batches = {self._plan(query, cache, batch, tokens): batch for batch in range(self._sequences, 0, -1)}
             for batch in batches.values():
                 self._idle(query, cache, table, batch, tokens)
+        tried = dataclasses.replace(self.setting, cache_strides=lies)
+        wrong = trial.refuted(self._launch, tried, self._sequences, query.dtype, query.device)
+        if wrong is not None:
+            raise RuntimeError(f"P67: {wrong}; switch it off")
 
     def _idle(self, query: torch.Tensor, cache: torch.Tensor, table: torch.Tensor, batch: int, tokens: int) -> None:
         """A launch over empty sequences: it compiles, and reads nothing."""

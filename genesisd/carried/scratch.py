@@ -15,12 +15,12 @@ _POOLS: dict[torch.device, dict[str, torch.Tensor]] = {}
 _OUTGROWN: list[torch.Tensor] = []
 
 
-def reserve(device: torch.device, wanted: Mapping[str, tuple[int, torch.dtype]]) -> None:
-    """Have at least so many elements under each name.
+def reserve(device: torch.device, wanted: Mapping[str, tuple[int, torch.dtype]]) -> int:
+    """Have at least so many elements under each name, and tell the bytes of all that is held on the device.
 
     They begin as zeros, so that rows which no kernel writes are numbers and not what the memory held.
     """
-    pool = _POOLS.setdefault(device, {})
+    pool = _POOLS.setdefault(torch.empty(0, device=device).device, {})
     for name, (count, dtype) in wanted.items():
         held = pool.get(name)
         if held is not None and held.dtype == dtype and held.numel() >= count:
@@ -28,6 +28,7 @@ def reserve(device: torch.device, wanted: Mapping[str, tuple[int, torch.dtype]])
         if held is not None:
             _OUTGROWN.append(held)
         pool[name] = torch.zeros(count, dtype=dtype, device=device)
+    return sum(one.nbytes for one in pool.values())
 
 
 def take(device: torch.device, name: str, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor | None:

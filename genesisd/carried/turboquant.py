@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
+from genesisd.carried import trial
 from genesisd.carried.route import Route, launching
 from genesisd.kernels.tq_verify.guards import Setting, refusal
 from genesisd.kernels.tq_verify.layout import SlotLayout
@@ -22,21 +25,44 @@ _genesis_hits = {"P67": 0}
 _genesis_skips: dict[str, dict[str, int]] = {"P67": {}}
 
 
-def opens(builder: Any) -> bool:
-    """Whether the builder's threshold, which counts speculative tokens, may stay: the kernel verifies them."""
-    query_len = builder.reorder_batch_threshold
+def opens(builder: Any) -> int:
+    """The most new tokens of a sequence that are a decode: those that the kernel verifies, or one.
+
+    The builder's threshold is what would be without any limit: it counts drafts, parallel ones twice.
+    """
     layers = [builder.vllm_config.compilation_config.static_forward_context[name] for name in builder.layer_names]
-    reason = _refusal(builder, layers, 1)
-    if reason is not None:
-        _stand_aside("decoding", reason)
-        served = 0
-    else:
-        served = _verified(builder, layers, query_len)
+    served = _served(builder, layers)
     route = _route(builder, layers, served) if served else None
     for layer in layers:
         layer.impl.genesis_route = route
     builder.genesis_route = route
-    return bool(served == query_len)
+    return served or 1
+
+
+def reserve(vllm_config: Any, device: torch.device) -> None:
+    """Take the kernel's memory while the engine measures how much is left for its cache.
+
+    Builders are made afterwards, when the cache has been given the rest.
+    """
+    try:
+        for builder in _foreseen(vllm_config, device):
+            opens(builder)
+    except Exception as error:  # noqa: BLE001 - without this the engine starts all the same, with less to spare
+        logger.warning("P67: its memory is taken after the cache was sized: %s: %s", type(error).__name__, error)
+
+
+def _foreseen(vllm_config: Any, device: torch.device) -> Iterator[SimpleNamespace]:
+    """What there is to know of the builders to come: one for all layers whose caches are alike."""
+    groups: dict[Any, list[str]] = {}
+    layers = vllm_config.compilation_config.static_forward_context
+    for name, layer in layers.items():
+        if hasattr(getattr(layer, "impl", None), "tq_config"):
+            groups.setdefault(layer.get_kv_cache_spec(vllm_config), []).append(name)
+    for spec, names in groups.items():
+        builder = SimpleNamespace(vllm_config=vllm_config, layer_names=names, kv_cache_spec=spec, device=device)
+        backend = sys.modules[type(layers[names[0]].impl).__module__]
+        backend.TurboQuantMetadataBuilder._init_reorder_batch_threshold(builder, 1, supports_spec_as_decode=True)  # noqa: SLF001 - as the builder itself does
+        yield builder
 
 
 def attend(impl: Any, query: torch.Tensor, cache: torch.Tensor, metadata: Any) -> torch.Tensor | None:
@@ -79,19 +105,41 @@ def _touch(layer: Any, route: Route, vllm_config: Any) -> None:
     impl.forward(layer, query, query, query, layer.kv_cache, metadata)
 
 
-def _verified(builder: Any, layers: list[Any], query_len: int) -> int:
-    """The most query tokens a sequence that the kernel takes: all of them, or one."""
-    reason = _refusal(builder, layers, query_len)
-    if reason is None:
-        return query_len
-    _stand_aside(f"verifying {query_len} tokens a sequence", reason)
+def _served(builder: Any, layers: list[Any]) -> int:
+    """The most query tokens a sequence that the kernel takes; none where it does not even decode."""
+    reason = _refusal(builder, layers, 1)
+    if reason is not None:
+        _stand_aside("decoding", reason)
+        return 0
+    served = _verified(builder, layers)
+    config, setting = builder.vllm_config, _setting(builder, layers[0].impl, served)
+    sequences, dtype = config.scheduler_config.max_num_seqs, config.model_config.dtype
+    wrong = trial.refuted(launching(), setting, sequences, dtype, builder.device)
+    if wrong is not None:
+        _stand_aside("decoding", wrong)
+        return 0
+    return served
+
+
+def _verified(builder: Any, layers: list[Any]) -> int:
+    """All new tokens of a step, or the drafts of one alone where a drafter asks for twice as many, or one."""
+    drafts = getattr(builder.vllm_config.speculative_config, "num_speculative_tokens", None) or 0
+    wanted = builder.reorder_batch_threshold
+    for query_len in dict.fromkeys((wanted, min(wanted, 1 + drafts))):
+        reason = _refusal(builder, layers, query_len)
+        if reason is None:
+            return int(query_len)
+        _stand_aside(f"verifying {query_len} tokens a sequence", reason)
     return 1
 
 
 def _route(builder: Any, layers: list[Any], query_len: int) -> Route:
     config, setting = builder.vllm_config, _setting(builder, layers[0].impl, query_len)
     route = Route(setting, config.scheduler_config.max_num_seqs, config.model_config.dtype, builder.device)
-    logger.info("P67: %d layers decode, and verify up to %d tokens, by tq_verify", len(layers), query_len)
+    logger.info(
+        "P67: %d layers decode, and verify up to %d tokens, by tq_verify, with %.1f MiB for all layers together",
+        len(layers), query_len, route.reserved / 2**20,
+    )  # fmt: skip
     return route
 
 
@@ -101,6 +149,9 @@ def _refusal(builder: Any, layers: list[Any], query_len: int) -> str | None:
         return "the kernel is for NVIDIA's cards"
     if builder.vllm_config.parallel_config.use_ubatching:
         return "micro-batches run beside each other, and would share one scratch"
+    parallel = builder.vllm_config.parallel_config
+    if max(parallel.decode_context_parallel_size, getattr(parallel, "prefill_context_parallel_size", 1)) > 1:
+        return "a sequence's cache is shared out to several ranks"
     try:
         launching()
     except ImportError as error:

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 pytest.importorskip("triton", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 
-from genesisd.carried import scratch
+from genesisd.carried import scratch, trial
 from genesisd.carried.route import Route
 from genesisd.kernels.tq_verify import K8V4, cases, problems
 from genesisd.kernels.tq_verify.guards import Setting
@@ -84,6 +84,14 @@ def test_a_cache_that_lies_otherwise_is_refused():
     odd = torch.zeros(*cache.shape[:3], cache.shape[3] + 1, dtype=torch.uint8)[..., :-1]
     with pytest.raises(RuntimeError, match="multiples of 4"):
         route(warm=False).attend(query, odd, metadata, scale)
+
+
+def test_a_kernel_that_is_wrong_for_the_cache_as_it_lies_is_refused(monkeypatch):
+    """By then the engine counts on it, so it does not start; the message says what to do."""
+    monkeypatch.setattr(trial, "refuted", lambda *_: "it answers wrong here")
+    (query, cache, metadata, scale), _ = step((70,), (3,))
+    with pytest.raises(RuntimeError, match="P67: it answers wrong here; switch it off"):
+        route(sequences=1, warm=False).attend(query, cache, metadata, scale)
 
 
 def test_it_is_warm_once_it_ran():

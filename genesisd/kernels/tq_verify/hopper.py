@@ -18,6 +18,8 @@ ATTEND = ("hopper_units.cu", "hopper_query.cu", "hopper.cu")
 SHARE, MERGE = "hopper_share.cu", "hopper_merge.cu"
 TILE = 64
 THREADS = 128
+_LEFT_OUT: set[int] = set()
+"""Devices on which this form was found to fail."""
 
 
 def source(rows: int) -> str:
@@ -62,8 +64,15 @@ def serves(query: torch.Tensor) -> bool:
         and query.dtype in (torch.bfloat16, torch.float16)
         and query.stride(0) % 8 == 0
         and query.data_ptr() % 16 == 0
+        and query.device.index not in _LEFT_OUT
         and _works(query.device.index)
     )
+
+
+def leave_out(device: int, reason: str) -> None:
+    """Serve nothing on a device from now on: the form was tried there, and failed."""
+    logger.warning("tq_verify: the form in CUDA is left out, and triton's serve: %s", reason)
+    _LEFT_OUT.add(device)
 
 
 @functools.cache

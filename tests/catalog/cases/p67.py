@@ -3,18 +3,26 @@
 The metadata is made by the real builder and read by the real ``forward``. Each answer is compared with plain attention
 over the request's whole context. ``launches`` counts calls of each kernel: the one that the patch brings, the engine's
 own, and flash attention. ``captured`` does what a CUDA graph does: it keeps the launches of a step that was made up,
-and makes them again once the tensors on the device hold other lengths.
+and makes them again once the tensors on the device hold other lengths. ``measured`` is the engine measuring its memory, ``imported``
+whether anything of the patch was: without it the release's own code is all that there is.
 """
 
 import itertools
+import sys
 
 ID = "P67"
 STUBS = (
     "the three GPU kernels, each by plain attention over what the real one is given; the cache's content, which is "
-    "looked up by the first page of a request; the engine's configuration, as far as the builder reads it; Triton"
+    "looked up by the first page of a request; the engine's configuration, as far as the builder reads it; Triton; what "
+    "the worker runs to measure its memory"
 )
 VERDICTS = dict.fromkeys(("0.24.0", "0.30.0", "0.32.0", "0.33.0"), "applied") | {"0.23.0": "version"}
 ENGINE = "engine"
+ASIDE = (
+    "another_layout", "without_the_kernel", "a_kernel_that_is_wrong", "a_kernel_that_fails", "micro_batches",
+    "a_cache_shared_out", "a_sliding_window",
+)  # fmt: skip
+"""Where all stays with the engine's own path."""
 GREEN = {
     "drafts": {"wrong": [], "launches": {"tq_verify": 1}},
     "drafts_of_any_number": {"wrong": [], "launches": {"tq_verify": 1}},
@@ -23,15 +31,23 @@ GREEN = {
     "captured": {"wrong": [], "launches": {"tq_verify": 1}},
     "more_drafts_than_served": {"wrong": [], "launches": {ENGINE: 2}},
     "decoded_beside_such_drafts": {"wrong": [], "launches": {"tq_verify": 1, ENGINE: 1}},
-    "another_layout": {"wrong": [], "launches": {ENGINE: 3}},
-    "without_the_kernel": {"wrong": [], "launches": {ENGINE: 3}},
+    "parallel_drafts": {"wrong": [], "launches": {"tq_verify": 1}},
+    **{name: {"wrong": [], "launches": {ENGINE: 3}} for name in ASIDE},
     "compiled_before_a_request": [1, 4],
+    "measured": ["memory taken", "engine run"],
+    "held_before_the_cache": True,
+    "imported": True,
     "why_not": [
+        "decoding: a sequence's cache is shared out to several ranks",
+        "decoding: a sliding window of 8: the backend itself applies none, so neither does the kernel",
+        "decoding: it answers wrong here (token-major, 1 x 1 query tokens): error 1.0e-01, allowed 1e-02",
+        "decoding: it does not run here: RuntimeError: no kernel image",
+        "decoding: micro-batches run beside each other, and would share one scratch",
         "decoding: the cache has another layout: 34 value bytes at head_dim 64, but the kernel reads 36",
         "decoding: the kernel cannot be loaded: no triton",
         "verifying 17 tokens a sequence: 17 query tokens a sequence: 1 to 16 are served",
     ],
-    "steps_counted": 6,
+    "steps_counted": 7,
 }
 RED = GREEN | {
     "drafts": {"wrong": [], "launches": {ENGINE: 3}},
@@ -40,7 +56,11 @@ RED = GREEN | {
     "drafts_and_prompts": {"wrong": [], "launches": {ENGINE: 2, "flash": 1}},
     "captured": {"wrong": [0, 1, 2], "launches": {"flash": 1}},
     "decoded_beside_such_drafts": {"wrong": [], "launches": {ENGINE: 2}},
+    "parallel_drafts": {"wrong": [], "launches": {ENGINE: 2}},
     "compiled_before_a_request": [],
+    "measured": ["engine run"],
+    "held_before_the_cache": False,
+    "imported": False,
     "why_not": [],
     "steps_counted": 0,
 }
@@ -54,13 +74,15 @@ BATCHES = {
     "captured": [(11, 4), (30, 4), (5, 4)],
     "more_drafts_than_served": [(11, 17), (30, 17)],
     "decoded_beside_such_drafts": [(11, 1), (30, 17)],
-    "another_layout": [(11, 4), (30, 4), (5, 4)],
-    "without_the_kernel": [(11, 4), (30, 4), (5, 4)],
+    "parallel_drafts": [(11, 9), (30, 9)],
+    **{name: [(11, 4), (30, 4), (5, 4)] for name in ASIDE},
 }
+DRAFTS = {"more_drafts_than_served": 16, "decoded_beside_such_drafts": 16, "parallel_drafts": 8}
 
 
 def observe(version):
     import torch
+    from stand_ins import measured
     from vllm.v1.attention.backends import turboquant_attn
 
     turboquant_attn._HAS_FLASH_ATTN = True
@@ -71,6 +93,9 @@ def observe(version):
         seen = {name: Batch(turboquant_attn, carried, name, head_major).seen() for name in BATCHES}
         drafts = Batch(turboquant_attn, carried, "drafts", head_major)
         seen["compiled_before_a_request"] = drafts.compiled()
+        seen["held_before_the_cache"] = drafts.held()
+        seen["measured"] = measured(carried)
+    seen["imported"] = any(name.startswith("vllm.genesis") for name in sys.modules)
     seen["why_not"] = sorted(carried._genesis_skips["P67"]) if carried else []
     seen["steps_counted"] = carried._genesis_hits["P67"] if carried else 0
     return seen
@@ -96,6 +121,7 @@ class Batch:
         self.builder = module.TurboQuantMetadataBuilder(self.spec(), ["layer"], self.config(), torch.device("cpu"))
 
     def layer(self):
+        from stand_ins import Named
         from vllm.model_executor.layers.quantization.turboquant.config import TurboQuantConfig
 
         impl = object.__new__(self.module.TurboQuantAttentionImpl)
@@ -112,8 +138,9 @@ class Batch:
     def serve(self):
         """Put the kernel in, if the patch brings one."""
         if self.carried is not None:
-            from vllm.genesis.carried import route
+            from vllm.genesis.carried import route, trial
 
+            trial._TRIED.clear()
             route.launching = self.carried.launching = self.launching
 
     def launching(self):
@@ -122,6 +149,7 @@ class Batch:
         from dataclasses import dataclass
 
         import torch
+        from stand_ins import Named
         from vllm.genesis.kernels.tq_verify.plan import Shape
 
         @dataclass
@@ -137,17 +165,28 @@ class Batch:
         )
 
     def spec(self):
-        return Named(None, block_size=PAGE, page_size_bytes=3200, num_kv_heads=KV_HEADS, head_size=DIM)
+        from stand_ins import Named
+
+        window = 8 if self.name == "a_sliding_window" else None
+        return Named(
+            None, block_size=PAGE, page_size_bytes=3200, num_kv_heads=KV_HEADS, head_size=DIM, sliding_window=window
+        )
 
     def config(self):
         import torch
+        from stand_ins import Anything, Named
 
-        drafts = 16 if "such_drafts" in self.name or self.name == "more_drafts_than_served" else 3
-        layer = Named(Anything(), impl=self.impl, kv_cache=self.cache)
+        drafts, parallel = DRAFTS.get(self.name, 3), self.name == "parallel_drafts"
+        layer = Named(Anything(), impl=self.impl, kv_cache=self.cache, get_kv_cache_spec=lambda _: self.spec())
         return Named(
             None,
-            speculative_config=Named(None, num_speculative_tokens=drafts, parallel_drafting=False),
-            parallel_config=Named(None, decode_context_parallel_size=1, use_ubatching=False),
+            speculative_config=Named(None, num_speculative_tokens=drafts, parallel_drafting=parallel),
+            use_v2_model_runner=False,
+            parallel_config=Named(
+                None,
+                decode_context_parallel_size=2 if self.name == "a_cache_shared_out" else 1,
+                use_ubatching=self.name == "micro_batches",
+            ),
             scheduler_config=Named(None, max_num_seqs=3),
             model_config=Named(None, dtype=torch.float32, max_model_len=512),
             compilation_config=Named(None, static_forward_context={"layer": layer, "other": Named(None)}),
@@ -155,10 +194,11 @@ class Batch:
 
     def seen(self):
         import torch
+        from stand_ins import common_metadata
 
-        common = self.common(self.lengths)
+        common = common_metadata(self.lengths)
         if self.name == "captured":
-            metadata = self.builder.build_for_cudagraph_capture(self.common([(0, new) for _, new in self.lengths]))
+            metadata = self.builder.build_for_cudagraph_capture(common_metadata([(0, new) for _, new in self.lengths]))
             self.forward(metadata)
             metadata.seq_lens.copy_(common.seq_lens)
             got = torch.cat([launch() for _, launch in self.launches])
@@ -177,8 +217,23 @@ class Batch:
             self.carried.warm_up(self.config())
         return sorted(set(self.cuts))
 
+    def held(self):
+        """Whether all memory was taken before there was a builder."""
+        if self.carried is None:
+            return False
+        import torch
+        from vllm.genesis.carried import scratch
+
+        scratch._POOLS.clear()
+        self.carried.reserve(self.config(), torch.device("cpu"))
+        before = {name: part.data_ptr() for pool in scratch._POOLS.values() for name, part in pool.items()}
+        self.module.TurboQuantMetadataBuilder(self.spec(), ["layer"], self.config(), torch.device("cpu"))
+        after = {name: part.data_ptr() for pool in scratch._POOLS.values() for name, part in pool.items()}
+        return before == after and "out" in before
+
     def forward(self, metadata):
         import torch
+        from stand_ins import Anything
 
         def of_new(parts):
             return torch.cat([part[cached:] for part, (cached, _) in zip(parts, self.lengths, strict=True)])
@@ -186,36 +241,20 @@ class Batch:
         queries = torch.cat(self.queries)
         return self.impl.forward(Anything(), queries, of_new(self.keys), of_new(self.values), self.cache, metadata)
 
-    def common(self, requests):
-        import torch
-        from vllm.v1.attention.backend import CommonAttentionMetadata
-
-        lengths = torch.tensor([cached + new for cached, new in requests], dtype=torch.int32)
-        starts = torch.tensor([0] + [new for _, new in requests]).cumsum(0).to(torch.int32)
-        return CommonAttentionMetadata(
-            query_start_loc=starts,
-            query_start_loc_cpu=starts.clone(),
-            seq_lens=lengths,
-            num_reqs=len(requests),
-            num_actual_tokens=int(starts[-1]),
-            max_query_len=max(new for _, new in requests),
-            max_seq_len=int(lengths.max()),
-            # One page a request, so that a row of the table says whose cache is read.
-            block_table_tensor=torch.arange(len(requests), dtype=torch.int32).view(-1, 1),
-            slot_mapping=torch.arange(int(starts[-1])),
-            seq_lens_cpu_upper_bound=lengths.clone(),
-        )
-
     def launched(self, name, launch):
         self.launches.append((name, launch))
         return launch()
 
-    def verify(self, query, cache, table, lens, starts, *, max_query_len, out, **_):
+    def verify(self, query, cache, table, lens, starts, *, max_query_len, out, scale, fp8_format, **_):
         """The kernel of the patch: each sequence's last tokens against its whole cache."""
+        if cache.data_ptr() != self.cache.data_ptr():  # a small one, to be tried on
+            return self.tried(out, query, cache, table, lens, starts, scale=scale, fp8_format=fp8_format)
         if not int(lens.max()):  # nothing but to be compiled
             self.cuts.append(max_query_len)
             return out.zero_()
         assert cache.shape[1:3] == (PAGE, KV_HEADS)
+
+        from stand_ins import attend
 
         def launch():
             spans = itertools.pairwise(starts.tolist())
@@ -227,8 +266,16 @@ class Batch:
 
         return self.launched("tq_verify", launch)
 
+    def tried(self, out, *given, **options):
+        from vllm.genesis.kernels.tq_verify.reference import reference
+
+        if self.name == "a_kernel_that_fails":
+            raise RuntimeError("no kernel image\nfor this device")
+        return out.copy_(reference(*given, **options) * (1.1 if self.name == "a_kernel_that_is_wrong" else 1))
+
     def flash(self, q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k):
         import torch
+        from stand_ins import attend
 
         def launch():
             spans = [slice(*pair) for pair in itertools.pairwise(cu_seqlens_q.tolist())]
@@ -238,6 +285,7 @@ class Batch:
 
     def decode(self, query, kv_cache, block_table, seq_lens, *_, **__):
         import torch
+        from stand_ins import attend
 
         def launch():
             rows = zip(query, block_table[:, 0].tolist(), seq_lens.tolist(), strict=True)
@@ -247,36 +295,6 @@ class Batch:
 
     def is_right(self, number, got):
         import torch
+        from stand_ins import attend
 
         return torch.allclose(got, attend(self.queries[number], self.keys[number], self.values[number]), atol=1e-5)
-
-
-class Named:
-    """Some fields of an object, and the rest of another."""
-
-    def __init__(self, behind, **fields):
-        self.__dict__.update(fields, _behind=behind)
-
-    def __getattr__(self, name):
-        if name.startswith("__") or self._behind is None:
-            raise AttributeError(name)
-        return getattr(self._behind, name)
-
-
-class Anything:
-    """A layer of which the code under test only passes fields on."""
-
-    def __getattr__(self, name):
-        return None
-
-
-def attend(queries, keys, values):
-    """Plain causal attention of the last ``len(queries)`` tokens over all keys."""
-    import torch
-
-    new, context = len(queries), len(keys)
-    seen = torch.ones(new, context, dtype=torch.bool).tril(context - new)
-    q, k, v = (part.transpose(0, 1) for part in (queries, keys, values))
-    return torch.nn.functional.scaled_dot_product_attention(
-        q, k, v, attn_mask=seen, scale=DIM**-0.5, enable_gqa=True
-    ).transpose(0, 1)

@@ -33,6 +33,11 @@ WARM_UP = """\
 
         genesis_warm_up(self.vllm_config)
 """
+RESERVE = """\
+            from vllm.genesis.carried.turboquant import reserve as genesis_reserve
+
+            genesis_reserve(self.vllm_config, self.device)
+"""
 WARMED = "        kernel_warmup(self)\n"
 METHOD, INNER = "Worker.compile_or_warm_up_model", "Worker._compile_or_warm_up_model"
 """Where a worker compiles: from 0.33 on the inner one does, and the other one calls it."""
@@ -84,8 +89,7 @@ PATCH = Patch(
             f"{BUILDER}.__init__",
             "        self._init_reorder_batch_threshold(1, supports_spec_as_decode=False)\n",
             "        self._init_reorder_batch_threshold(1, supports_spec_as_decode=True)\n"
-            "        if not genesis_turboquant.opens(self):\n"
-            "            self._init_reorder_batch_threshold(1, supports_spec_as_decode=False)\n",
+            "        self.reorder_batch_threshold = genesis_turboquant.opens(self)\n",
         ),
         replacing(
             "drafts_are_no_prefill",
@@ -122,14 +126,24 @@ PATCH = Patch(
             placement=Placement.BEFORE,
         ),
         *(_warming(method, other) for method, other in ((METHOD, INNER), (INNER, METHOD))),
+        AnchorEdit(
+            "reserve",
+            WORKER,
+            "Worker.determine_available_memory",
+            (
+                Variant("        ) as profile_result:\n", RESERVE),
+                Variant("            set_current_vllm_config(self.vllm_config),\n        ):\n", RESERVE),
+            ),
+            placement=Placement.AFTER,
+        ),
         *carried("carried.turboquant"),
     ),
     proofs=(Proof("worker", counter="vllm.genesis.carried.turboquant:_genesis_hits"),),
     study=Study(
         upstream="proposes a kernel for several query tokens, and a grouping of heads, apart from each other",
         ours="one kernel for both and for plain decoding, with its own scratch and a launch for the whole batch; what "
-        "it cannot read (another layout, another key format, a sliding window) stays with the engine's own path, and "
-        "the log says why",
+        "it cannot read (another layout, another key format, a sliding window), and what it was found to answer wrong, "
+        "stays with the engine's own path, and the log says why",
         tests="drafts of several requests, decodes and prompts beside them, a captured step whose lengths change, "
         "shapes that are refused",
     ),
