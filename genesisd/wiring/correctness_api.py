@@ -20,7 +20,7 @@ from genesisd.control.correctness_views import (
 from genesisd.control.ports import Peer
 from genesisd.errors import ConflictError, NotFoundError
 from genesisd.incidents.model import Incident
-from genesisd.probes.model import Outcome
+from genesisd.probes.model import Outcome, unknown
 from genesisd.store.store import Store
 from genesisd.supervisor.ports import EventSink
 from genesisd.supervisor.supervisor import Supervisor
@@ -108,7 +108,10 @@ class CorrectnessApi:
         return told_why(worker, state, self._supervisor.specs[worker], incident, self._correctness, self._clock)
 
     async def replay(self, id_: int, worker: str, peer: Peer) -> Sequence[ReplayView]:
-        """Ask a worker what was asked in an incident; what it says now counts for nothing."""
+        """Ask a worker what was asked in an incident; what it says now counts for nothing.
+
+        Raises NotFoundError, and ConflictError where nothing of it can be asked.
+        """
         incident = await self._incident(id_)
         self._supervisor.actor(worker)
         if not incident.recorded:
@@ -116,13 +119,19 @@ class CorrectnessApi:
             raise ConflictError(text, hint="only what a probe asked can be asked again", incident=id_)
         self._sink.emit("order", worker, verb="replay", peer=str(peer), incident=id_)
         newest = {one.kind: one for one in incident.recorded}
-        found = []
+        found, refusals = [], []
         for kind, then in newest.items():
-            now = await self._correctness.ask_once(worker, kind)
+            try:
+                now = await self._correctness.ask_once(worker, kind)
+            except ConflictError as refusal:  # taken out of the configuration since, or the worker has just died
+                refusals.append(refusal)
+                now = unknown(f"could not ask: {refusal.message}")
             verdict = now.verdict.value
             found.append(
                 ReplayView(id_, worker, kind, then.verdict, verdict, then.summary, now.summary, then.verdict == verdict)
             )
+        if len(refusals) == len(newest):
+            raise refusals[0]
         return found
 
     # --- quarantine -------------------------------------------------------------------------------------------
