@@ -52,6 +52,13 @@ GATES = {
     "pin-failed": ("bad-environment", False),
 }
 """Shut gates that are faults: the cause, and whether only if it lasts. The others are waits (a build, a dependency)."""
+SPAWNS = {
+    "spawn-exec-failed": "bad-config",
+    "spawn-config": "bad-config",
+    "spawn-not_found": "bad-config",
+    "spawn-unkillable": "unkillable",
+}
+"""Starts of which no process came to be: what stood against it. Of the others (a fault of the daemon's, a disk) nothing is known."""
 STARTS = frozenset({"start-timeout", "startup-wedged"})
 ASKED = "stopped"
 """Cause of an exit that was asked for."""
@@ -101,7 +108,7 @@ def _phase(fields: Fields, at: float) -> Reading | None:
     if phase == "failed":
         if code == "was-unkillable":
             return Reading(Happening(at, "hold", text, what))
-        cause = "unkillable" if code == "unkillable" else None
+        cause = "unkillable" if code == "unkillable" else SPAWNS.get(code)
         return Reading(Happening(at, "hold", text, what), fault=True, cause=cause)
     if phase == "stopping" and code in STARTS:
         return Reading(Happening(at, "liveness", text, what), fault=True, cause=code)
@@ -113,7 +120,7 @@ def _restart(fields: Fields, at: float) -> Reading:
     happening = Happening(
         at, "restart", f"restarted by the daemon, at a cost to its budget ({cause})", {"cause": cause}
     )
-    return Reading(happening, fault=cause not in {ASKED, "shim-lost"})
+    return Reading(happening, fault=cause not in {ASKED, "shim-lost"}, cause=SPAWNS.get(cause))
 
 
 def _ready(fields: Fields, at: float) -> Reading:

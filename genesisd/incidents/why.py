@@ -13,6 +13,8 @@ QUOTED = 220
 """Characters of what is quoted, at most: the whole of it is in ``incidents show``."""
 RECENT = 86400.0
 """Seconds in which an incident that is over is still worth telling."""
+NEVER = "new"
+"""Code of the reason of a worker that has no past: since when it is so is not known either."""
 PHASES = {
     "ready": "has served for {span}",
     "degraded": "has run for {span} without taking traffic",
@@ -52,6 +54,8 @@ def _to_do(facts: WorkerFacts, incident: Incident) -> str:
 
 
 def _now(facts: WorkerFacts, incident: Incident | None, now: float) -> str:
+    if facts.code == NEVER:
+        return f"{facts.name} was never started"
     runs = PHASES.get(facts.phase, f"has been {facts.phase} for {{span}}").format(span=_span(now - facts.since))
     if facts.phase == "ready":
         what = f"with build {facts.build}" if facts.build else "without patches"

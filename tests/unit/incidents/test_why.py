@@ -141,6 +141,11 @@ SCENES = {
             told(60, "worker_phase", phase="failed", reason_code="budget-spent", reason=BUDGET),
         ),
     ),
+    "never-started": (facts("stopped", "new", "never started", NOW, wanted=False), None),
+    "no-such-program": (
+        facts("failed", "spawn-exec-failed", "llm: exec of /opt/vllm/bin/vllm failed: No such file or directory", 40),
+        incident(told(40, "worker_phase", phase="failed", reason_code="spawn-exec-failed", reason="llm: exec of /opt/vllm/bin/vllm failed: No such file or directory")),
+    ),
     "healthy": (facts("ready", "ready", "serving", 260_000, build="b3f1c9"), None),
     "operator-stop": (facts("stopped", "operator", "stopped by the operator", 300, wanted=False), None),
     "blocked-on-build": (
