@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.test_folder_gone import reached
 from tests.helpers.box import FAKE, Box, until
 
 SPEC = {"command": [*FAKE, "--bare"], "stop": {"drain": "1s", "grace": "1s"}}
@@ -54,10 +55,9 @@ def on(disk: Path, box, **workers) -> Box:
 
 def killed_and_back(one: Box, name: str) -> None:
     """A dead leader is replaced."""
-    number = one.worker(name)["incarnation"]
-    os.kill(one.worker(name)["pid"], signal.SIGKILL)
-    until(lambda: one.worker(name)["incarnation"] == number + 1)
-    one.wait(name, "ready")
+    before = one.worker(name)
+    os.kill(before["pid"], signal.SIGKILL)
+    assert one.life(name, before["incarnation"] + 1)["incarnation"] == before["incarnation"] + 1
 
 
 def test_the_disk_is_full_and_has_room_again(disk, box):
@@ -94,7 +94,7 @@ def test_a_first_start_on_a_full_disk(disk, box):
     one.state.mkdir()
     filled = fill(disk)
     one.start(wait=False)
-    until(lambda: one.process.poll() is not None or one.socket.exists(), 30)
+    until(lambda: one.process.poll() is not None or reached(one))
     if one.process.poll() is not None:
         assert one.ended() == 1
     assert "Traceback" not in one.log.read_text()

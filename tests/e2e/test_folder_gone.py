@@ -45,11 +45,10 @@ def test_without_its_runtime_folder_the_daemon_is_reachable_again(box):
     one = box({"w": {**SPEC, "listen": f"127.0.0.1:{free_port()}"}})
     pid = one.wait("w", "ready")["pid"]
     gone(one.state / "run")
-    until(lambda: reached(one), 30, "the daemon answers again")
+    until(lambda: reached(one), what="the daemon answers again")
     assert one.worker("w")["pid"] == pid
     one.ask("order", "restart", "w")
-    until(lambda: one.worker("w")["incarnation"] == 2)
-    one.wait("w", "ready")
+    one.life("w", 2)
 
 
 def test_a_new_daemon_finds_everything_after_its_runtime_folder_vanished(box):
@@ -60,10 +59,10 @@ def test_a_new_daemon_finds_everything_after_its_runtime_folder_vanished(box):
     gone(one.state / "run")
     one.kill()
     one.start()
-    until(lambda: one.worker("w")["phase"] == "ready" and one.worker("w")["incarnation"] == 2, 40)
+    after = one.life("w", 2)
     until(lambda: served(port))
     assert not alive(pid)
-    assert one.leaders("w") == [one.worker("w")["pid"]]
+    assert one.leaders("w") == [after["pid"]]
     assert sum("genesisd.front" in text for text in one.processes().values()) == 1
 
 
@@ -77,10 +76,9 @@ def test_the_state_folder_vanishes(box):
     one.start()
     kept = one.wait("v", "ready")["pid"]
     pid = one.wait("w", "ready")["pid"]
-    shutil.rmtree(one.state)
+    gone(one.state)
     os.kill(pid, signal.SIGKILL)
-    until(lambda: one.worker("w")["incarnation"] == 2)
-    one.wait("w", "ready")
+    one.life("w", 2)
     one.kill()
     one.start()
     assert one.worker("v")["pid"] == kept

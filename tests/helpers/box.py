@@ -17,10 +17,15 @@ import yaml
 from genesisd.control.client import Client, ControlError
 from tests.helpers.ports import free_port, port_range
 
-__all__ = ["FAKE", "ROOT", "Box", "alive", "command", "descendants", "free_port", "until"]
+__all__ = ["FAKE", "ROOT", "Box", "alive", "command", "descendants", "free_port", "held_back", "until"]
 
 ROOT = Path(__file__).parents[2]
 FAKE = [sys.executable, str(ROOT / "tests/helpers/fake_worker.py"), "--port", "{port}"]
+
+
+def held_back(gate: Path) -> list[str]:
+    """The command of a fake that says "begun" and waits while ``gate`` exists: no test need be quicker than it."""
+    return ["sh", "-c", 'echo begun; while [ -e "$0" ]; do sleep 0.05; done; exec "$@"', str(gate), *FAKE]
 
 
 def until(condition: Callable[[], Any], seconds: float = 60.0, what: str = "") -> Any:
