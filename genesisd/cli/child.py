@@ -7,7 +7,7 @@ import subprocess
 
 def pass_through(argv: list[str]) -> int:
     """Let a child have the terminal; an interrupt reaches it too, and it ends in its own way. Its exit status."""
-    with subprocess.Popen(argv) as child:
+    with subprocess.Popen(argv, close_fds=False) as child:
         while True:
             try:
                 status = child.wait()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from genesisd.errors import ConfigError
-from genesisd.watch.parts import Listing, Mapping, Part, Scalar, compose, kind, plain
+from genesisd.watch.parts import Listing, Mapping, Part, Scalar, compose, cut, kind, plain
 from genesisd.watch.refs import Ref
 from genesisd.watch.row_fields import RowFields
 from genesisd.watch.row_reading import sweep_row, watch_row
@@ -79,7 +79,7 @@ def _top(source: Source, root: Mapping, faults: list[Fault]) -> None:
     for key, _ in root.pairs:
         if key.value not in {"watch", "sweep", SENTINEL}:
             expected = f"watch, sweep and {SENTINEL}"
-            faults.append(Fault(key.place, "unknown section", key.value, expected))
+            faults.append(Fault(key.place, "unknown section", cut(key.value), expected))
     sentinel = root.get(SENTINEL)
     expected = f"'{SENTINEL}: {COMPLETE}' as the last line of the file"
     if sentinel is None:
@@ -124,7 +124,7 @@ def _twice(rows: list[tuple[int, Mapping]], section: str, field: str, faults: li
         part = row.get(field)
         if ref is None or part is None:
             continue
-        if (first := seen.setdefault(Ref(ref.repo.casefold(), ref.number), part)) is not part:
+        if (first := seen.setdefault(ref.folded, part)) is not part:
             problem = f"{ref} has a row already, at line {first.place.line}"
             hint = "make one row of both, or move one to the other section"
             faults.append(Fault(part.place, problem, f"{section}[{at}].{field}", "each once in a section", hint))

@@ -12,10 +12,11 @@ from typing import Any
 
 import yaml
 
-from genesisd.watch.source import Place, Source
+from genesisd.watch.source import MARK, Place, Source
 
 MAX_DEPTH = 8
 """Twice what a watchlist needs."""
+_UNSEEN = "remove the character; an editor may not show it"
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
 
@@ -81,11 +82,11 @@ def compose(source: Source) -> Part | None:
         mark = error.problem_mark or error.context_mark
         said = " ".join(part for part in (error.context, error.problem) if part)
         place = source.place(mark.index, mark.index) if mark else source.place(0, 0)
-        raise source.fault(place, f"not valid YAML: {said}", hint=_mend(said)) from error
+        hint = _UNSEEN if mark and _is_marked(source.text, mark.index) else _mend(said)
+        raise source.fault(place, f"not valid YAML: {said}", hint=hint) from error
     except yaml.YAMLError as error:
         reason = getattr(error, "reason", error)
-        place, hint = _of_reader(source, error), "remove the character; an editor may not show it"
-        raise source.fault(place, f"not valid YAML: {reason}", hint=hint) from error
+        raise source.fault(_of_reader(source, error), f"not valid YAML: {reason}", hint=_UNSEEN) from error
     finally:
         loader.dispose()
 
@@ -130,7 +131,12 @@ def kind(part: Part) -> str:
 
 def shown(text: str) -> str:
     """A value within a sentence: in quotes, and not longer than one can take in."""
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+    return repr(cut(text))
+
+
+def cut(text: str) -> str:
+    """Not longer than one can take in."""
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _mend(said: str) -> str | None:
@@ -139,6 +145,11 @@ def _mend(said: str) -> str | None:
     if "cannot start any token" in said:
         return "indent with spaces, and put quotes around a text that begins with a sign"
     return None
+
+
+def _is_marked(text: str, at: int) -> bool:
+    """Whether the line of ``at`` begins with a byte-order mark, as where two files were put together."""
+    return text[text.rfind("\n", 0, at) + 1 : at].lstrip(" ").startswith(MARK)
 
 
 def _of_reader(source: Source, error: yaml.YAMLError) -> Place:
@@ -186,7 +197,7 @@ class _Composer:
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             key = self._key(event, depth)
             if (first := seen.setdefault(key.value, key)) is not key:
-                problem = f"{key.value!r} is set twice, first at line {first.place.line}"
+                problem = f"{shown(key.value)} is set twice, first at line {first.place.line}"
                 raise self._complain(event, problem, "each field once in a row", "remove the one that is out of date")
             pairs.append((key, self._part(self._next(), depth)))
         return Mapping(tuple(pairs), bool(start.flow_style), self._place(start, event))

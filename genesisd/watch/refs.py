@@ -22,6 +22,11 @@ class Ref:
     repo: str
     number: int
 
+    @property
+    def folded(self) -> Ref:
+        """Equal for all that are the same to upstream."""
+        return Ref(self.repo.casefold(), self.number)
+
     def __str__(self) -> str:
         short = next((short for short, repo in _SHORT.items() if repo == self.repo), self.repo)
         return f"{short}#{self.number}"

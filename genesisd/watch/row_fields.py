@@ -8,12 +8,12 @@ from datetime import date
 from enum import StrEnum
 from typing import TypeVar
 
-from genesisd.watch.parts import Listing, Mapping, Part, Scalar, kind, shown
+from genesisd.watch.parts import Listing, Mapping, Part, Scalar, cut, kind, shown
 from genesisd.watch.refs import Ref, parse_ref
 from genesisd.watch.source import Fault
 from genesisd.yamlfields import unknown_field
 
-PATCH_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+PATCH_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 SEVERITY = re.compile(r"P[0-3](-[A-Za-z0-9]+)*")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _NUMBER = re.compile(r"[1-9]\d{0,8}")
@@ -37,7 +37,7 @@ class RowFields:
         allowed = set(known)
         for key, _ in self._row.pairs:
             if key.value not in allowed:
-                self._fault(key, key.value, unknown_field(key.value, allowed))
+                self._fault(key, cut(key.value), unknown_field(key.value, allowed))
 
     def needs(self, *names: str) -> None:
         """Note which of ``names`` the row lacks."""

@@ -102,7 +102,7 @@ def _fix(fields: RowFields, part: Mapping, upstream: Ref | None) -> tuple[Ref | 
 
 def _another(fields: RowFields, name: str, upstream: Ref | None) -> Ref | None:
     ref = fields.ref(name)
-    if ref is not None and ref == upstream:
+    if ref is not None and upstream is not None and ref.folded == upstream.folded:
         fields.wrong(name, f"{ref} is what the row itself is about", "another pull request")
     return ref
 

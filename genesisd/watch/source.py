@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from genesisd.errors import ConfigError
 
 MAX_BYTES = 4 << 20
+STEP = 256
+"""Characters between two whose bytes are counted beforehand: a list that a program wrote may be one line of megabytes."""
+MARK = "\ufeff"
+"""Of byte order, at the beginning of a file; elsewhere a character that no editor shows."""
 _BREAK = re.compile(r"\r\n|\r|\n")
 
 
@@ -46,6 +50,10 @@ class Source:
         self.raw = raw
         self.file = file
         self._offset = len(codecs.BOM_UTF8) if raw.startswith(codecs.BOM_UTF8) else 0
+        if len(raw) > MAX_BYTES:  # said before the text is read: a reader that stops there may halve a character
+            self.text = ""
+            self._index()
+            raise self.fault(self.place(0, 0), f"larger than {MAX_BYTES >> 20} MiB")
         try:
             self.text = raw[self._offset :].decode()
         except UnicodeDecodeError as error:
@@ -54,25 +62,27 @@ class Source:
             end = len(self.text)
             raise self.fault(self.place(end, end), "not UTF-8 text", hint="save the file as UTF-8") from error
         self._index()
-        if len(raw) > MAX_BYTES:
-            raise self.fault(self.place(0, 0), f"larger than {MAX_BYTES >> 20} MiB")
+        if self.text.startswith(MARK):  # libyaml passes over it without counting it: every place would be wrong
+            raise self.fault(self.place(0, 0), "a second byte-order mark", hint="save the file with one, or none")
 
     def _index(self) -> None:
         self._chars = [0, *(found.end() for found in _BREAK.finditer(self.text))]
-        self._bytes = [self._offset]
-        for start, end in zip(self._chars, self._chars[1:], strict=False):
-            self._bytes.append(self._bytes[-1] + len(self.text[start:end].encode()))
+        self._steps = [self._offset]
+        for start in range(0, len(self.text), STEP):
+            self._steps.append(self._steps[-1] + len(self.text[start : start + STEP].encode()))
+        self._bytes = [self._byte(char) for char in self._chars]
 
     def place(self, start: int, end: int) -> Place:
         """The place of the characters from ``start`` to ``end``."""
         row, last = self._row(start), self._row(end)
-        return Place(row + 1, start - self._chars[row] + 1, self._byte(start, row), self._byte(end, last), last + 1)
+        return Place(row + 1, start - self._chars[row] + 1, self._byte(start), self._byte(end), last + 1)
 
     def _row(self, char: int) -> int:
         return bisect_right(self._chars, char) - 1
 
-    def _byte(self, char: int, row: int) -> int:
-        return self._bytes[row] + len(self.text[self._chars[row] : char].encode())
+    def _byte(self, char: int) -> int:
+        step = char // STEP
+        return self._steps[step] + len(self.text[step * STEP : char].encode())
 
     def end(self) -> Place:
         """Behind the last character."""

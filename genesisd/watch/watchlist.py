@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from genesisd.errors import ConfigError
@@ -11,24 +12,26 @@ from genesisd.watch.rows import Watchlist
 from genesisd.watch.source import MAX_BYTES
 
 __all__ = ["load", "read"]
+_HINT = "name the watchlist under 'watch.watchlist', or write one (docs/watchlist.md)"
 
 
 def load(path: Path) -> Watchlist:
     """The watchlist in the file at ``path``.
 
     Raises:
-        ConfigError: unreadable, or wrong; ``fields`` holds file, line, column, field and expected of the first
+        ConfigError: no file, unreadable, or wrong; ``fields`` holds file, line, column, field and expected of the first
             fault, and ``problems`` the same of all.
     """
     try:
         with open(path, "rb", opener=_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ConfigError(f"{path}: it is a pipe or a device, and no file", hint=_HINT, file=str(path))
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
-        hint = "name the watchlist under 'watch.watchlist', or write one (docs/watchlist.md)"
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}", hint=hint, file=str(path)) from error
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}", hint=_HINT, file=str(path)) from error
     return read(raw, path)
 
 
 def _at_once(path: str, flags: int) -> int:
-    """A pipe of that name has no end to wait for, and whoever waited could not even be ended."""
+    """A pipe of that name would be waited for already here, by whoever cannot be ended."""
     return os.open(path, flags | os.O_NONBLOCK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
@@ -19,6 +20,7 @@ from genesisd.watch.checks import check as findings_of
 from genesisd.watch.findings import Finding, Level
 from genesisd.watch.refs import Ref
 from genesisd.watch.rows import Watchlist
+from genesisd.watch.source import MAX_BYTES
 from genesisd.watch.spec import WatchSpec
 from genesisd.watchtool.answers import told_by
 from genesisd.watchtool.tool import Tool
@@ -36,6 +38,7 @@ _COLOURS: dict[str, str] = {Level.ERROR: "red", Level.WARNING: "yellow", Level.N
     genesisctl watch check upstream_watchlist.yaml
     genesisctl watch check upstream_watchlist.yaml --least error
     genesisctl watch check upstream_watchlist.yaml --against-upstream --json
+    git show HEAD~1:upstream_watchlist.yaml | genesisctl watch check -
     """,
 )
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
@@ -47,10 +50,11 @@ def check(tool: Tool, file: Path, marked: Path | None, least: str, *, against_up
     """Check a watchlist against itself and the patches of this version.
 
     Nothing is written, and nobody is asked but the daemon. Exits with 10 when a row does not do what it is there
-    for or the file is no watchlist, with 11 when something misleads, with 0 when nothing does.
+    for or the file is no watchlist, with 11 when something misleads, with 0 when nothing does. FILE may be a pipe;
+    '-' is standard input.
     """
     try:
-        rows = watchlist.load(file)
+        rows = _read(file)
     except ConfigError as problem:
         if "problems" not in problem.fields:  # it could not even be opened: that is no finding
             raise
@@ -62,6 +66,16 @@ def check(tool: Tool, file: Path, marked: Path | None, least: str, *, against_up
     else:
         _show(tool, rows, shown, found)
     return _status(found)
+
+
+def _read(file: Path) -> Watchlist:
+    """A pipe is waited for: who typed the command can end it."""
+    if str(file) == "-":
+        return watchlist.read(sys.stdin.buffer.read(MAX_BYTES + 1), "standard input")
+    if not (file.is_fifo() or file.is_char_device()):
+        return watchlist.load(file)
+    with file.open("rb") as opened:
+        return watchlist.read(opened.read(MAX_BYTES + 1), file)
 
 
 def _check(tool: Tool, rows: Watchlist, marked: Collection[Ref] | None, *, against_upstream: bool) -> Sequence[Finding]:

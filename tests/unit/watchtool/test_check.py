@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import threading
+import time
 
 import pytest
 
@@ -142,3 +146,33 @@ def test_usage(argv, capsys):
     """As everywhere."""
     assert running.run(root, argv, Tool(), "genesisctl watch") == 2
     assert capsys.readouterr().out == ""
+
+
+def test_a_pipe_is_waited_for(check, tmp_path):
+    """However long the one at the other end takes; what it says is the list."""
+    path = tmp_path / "list.yaml"
+    os.mkfifo(path)
+
+    def late():
+        with path.open("w") as pipe:
+            pipe.write(GOOD[:40])
+            pipe.flush()
+            time.sleep(0.05)
+            pipe.write(GOOD[40:])
+
+    other = threading.Thread(target=late)
+    other.start()
+    assert check(None) == (0, "", "list.yaml: 1 watch and 1 sweep rows: nothing was found\n")
+    other.join()
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "told"), [(GOOD, 0, "nothing was found"), (GOOD[:-10], 10, "as the last line of the file")]
+)
+def test_a_dash_is_standard_input(text, status, told, capsys, monkeypatch):
+    """Such as an older list that git shows."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert running.run(root, ["check", "-"], Tool(patches=Patches), "genesisctl watch") == status
+    said = capsys.readouterr()
+    assert "standard input:" in said.out + said.err
+    assert told in said.out + said.err
