@@ -16,6 +16,7 @@ from genesisd.supervisor.ports import EventSink, Life
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.telemetry.metrics import Metrics
 from genesisd.wiring.desk import JudgeDesk
+from genesisd.wiring.goldens import BY_RECORDING
 from genesisd.wiring.incidents import IncidentRecorder
 from genesisd.wiring.patched import Patched
 from genesisd.wiring.rollbacks import Rollbacks
@@ -60,6 +61,9 @@ class Bench:
         self.metrics.probe_tokens(worker, kind, outcome.tokens)
         if outcome.verdict in {Verdict.SUCCESS, Verdict.FAILURE}:
             self.metrics.probe_conclusive(worker, stage, kind, wall)
+        gone = outcome.verdict is Verdict.SKIPPED and kind in BY_RECORDING
+        if gone and "trouble" not in outcome.evidence:  # else it is the engine that says that it cannot be asked
+            self.desk.withdrawn(worker, life.incarnation, kind)
 
     def weighed(self, life: Life, kind: str, outcome: Outcome, *, good: bool) -> None:
         """Each yes and each no."""

@@ -153,6 +153,15 @@ class JudgeDesk:
         elif (limit := self._limit(worker, kind)) is not None:
             self._hear(worker, TurnedBad(at, incarnation, kind, limit, text))
 
+    def withdrawn(self, worker: str, incarnation: int, kind: str) -> None:
+        """Nothing is there any more that the answers were held against: what it said of this life counts no longer.
+
+        A complaint of an earlier life stays: the step that was taken for it has still to be seen to help.
+        """
+        known = self.state(worker).complaints.get(kind)
+        if known is not None and known.incarnation == incarnation:
+            self._hear(worker, TurnedGood(self._clock.monotonic(), incarnation, kind))
+
     def bisected(self, worker: str, event: Bisected) -> None:
         """A bisection ended."""
         self._hear(worker, event)

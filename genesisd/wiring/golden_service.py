@@ -27,14 +27,11 @@ from genesisd.supervisor.ports import EventSink, Life
 from genesisd.supervisor.spec import WorkerSpec, probes_of
 from genesisd.supervisor.supervisor import Supervisor
 from genesisd.wiring.attester import Attestations
-from genesisd.wiring.goldens import Goldens, Subject, subject_of
+from genesisd.wiring.goldens import BY_RECORDING, Goldens, Subject, subject_of
 from genesisd.wiring.models import model_folder
 from genesisd.wiring.patched import Patched
 from genesisd.wiring.scratch import Scratch, ScratchError
 from genesisd.wiring.starts import Start, in_build
-
-BY_RECORDING = frozenset({"golden", "logprob-drift", "tokenizer"})
-"""Kinds that compare with a recording: they cannot speak for one that is to be made."""
 
 
 @dataclass(slots=True)

@@ -20,6 +20,8 @@ from genesisd.wiring.starts import Start
 
 Files = Mapping[Path, tuple[int, int, int]]
 """What tells one file under a name from another: inode, time of change, size."""
+BY_RECORDING = frozenset({"golden", "logprob-drift", "tokenizer"})
+"""Kinds that compare with a recording: they cannot speak for one that is to be made, nor once it is gone."""
 COMMAND = "command"
 """Stands for the pin of a worker that has a command of its own."""
 _PLAIN = re.compile(r"[^A-Za-z0-9._+-]+")

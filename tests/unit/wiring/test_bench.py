@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from genesisd.judge.model import JudgeState
-from genesisd.probes.model import success
+from genesisd.probes.model import skipped, success, unknown
 from genesisd.probes.spec import GoldenProbe, NeedleProbe, ToolCallsProbe
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.bench import Bench
@@ -51,3 +51,29 @@ def test_not_at_once_and_not_within_an_episode():
     """A build that has just been started, or follows from a step, has to last first."""
     assert proven(("good", "good", "good"), ready_at=951.0) == []
     assert proven(("good", "good", "good"), step="restart") == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "withdrawn"),
+    [
+        (skipped("nothing was recorded of this build"), ["golden"]),
+        (skipped("this worker cannot be asked", trouble="lacking"), []),
+        (success("as recorded"), []),
+        (unknown("busy"), []),
+    ],
+)
+def test_what_is_held_against_nothing_any_more_is_withdrawn(outcome, withdrawn):
+    """A recording that was deleted; the engine's own word that it lacks something takes nothing back."""
+    found = []
+    judge = SimpleNamespace(withdrawn=lambda _worker, _life, kind: found.append(kind))
+    nothing = SimpleNamespace(
+        append=lambda _: None,
+        probe_standing=lambda *_: None,
+        probe_tokens=lambda *_: None,
+        probe_conclusive=lambda *_: None,
+    )
+    bench = Bench(
+        lambda: {"w": SPEC}, judge, None, nothing, nothing, FakeSink(), FakeClock(1000.0), None, None, lambda _: ()
+    )
+    bench.asked(life("w"), "golden", outcome, SimpleNamespace(standing="skipped"))
+    assert found == withdrawn

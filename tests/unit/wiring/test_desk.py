@@ -248,6 +248,27 @@ async def test_what_complained_and_is_asked_no_more_presses_no_more(box):
     assert (box.acts.done, dict(box.desk.state("w").complaints)) == ([(LivenessFailed, "w", 1)], {})
 
 
+async def test_a_golden_that_is_taken_away_takes_its_complaint_along(box):
+    """Of this life: else a recording that was wrong would hold the worker for good, though nobody asks by it."""
+    box.desk.ready("w", 1)
+    box.bad(1)
+    await box.told("judge_restart")
+    box.desk.ready("w", 2)
+    await box.quiet()
+    box.desk.withdrawn("w", 2, "golden")
+    await box.quiet()
+    assert box.desk.state("w").complaints
+    box.bad(2)
+    await box.quiet()
+    box.desk.withdrawn("w", 2, "golden")
+    await box.quiet()
+    assert not box.desk.state("w").complaints
+    box.clock.now += 6
+    box.desk.look("w")
+    await box.quiet()
+    assert box.sink.of("judge_hold") == []
+
+
 async def test_one_that_is_forgiven_while_nobody_judges_it_is_judged_anew_afterwards(box):
     """Else a search that the word had ended would keep it from being judged for ever."""
     box.acts.can = Means(bisect=True)
