@@ -38,18 +38,23 @@ def until(for_: str | None, day: str | None, now: float) -> float:
         span = _SPAN.fullmatch(for_)
         if span is None:
             raise usage(f"cannot read --for {for_!r}", "write 12h, 14d or 2w")
-        if (seconds := float(span[1]) * _SECONDS[span[2]]) > _LONGEST:
-            raise usage(
-                f"--for {for_} is longer than a century", "decline it instead: genesisctl watch decline ID --why"
-            )
-        return now + seconds
+        return now + _bounded(float(span[1]) * _SECONDS[span[2]], f"--for {for_}")
     try:
         at = datetime.fromisoformat(day or "").timestamp()
     except ValueError:
         raise usage(f"cannot read --until {day!r}", "write 2027-01-31 or 2027-01-31T12:00") from None
     if at <= now:
         raise usage(f"--until {day} is past: it is {time.strftime('%Y-%m-%dT%H:%M', time.localtime(now))}")
+    _bounded(at - now, f"--until {day}")
     return at
+
+
+def _bounded(seconds: float, said: str) -> float:
+    """The same, if somebody lives to see it. Raises ControlError."""
+    if seconds > _LONGEST:
+        said = said if len(said) <= 60 else f"{said[:57]}..."
+        raise usage(f"{said} is longer than a century", "decline it instead: genesisctl watch decline ID --why")
+    return seconds
 
 
 def complete_pull_request(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

@@ -240,6 +240,7 @@ def test_a_snooze_until_a_day():
         ("9" * 400 + "w", None, "longer than a century"),
         (None, "tomorrow", "cannot read --until 'tomorrow'"),
         (None, "2020-01-01", "--until 2020-01-01 is past"),
+        (None, "9999-12-31", "--until 9999-12-31 is longer than a century"),
     ],
 )
 def test_a_snooze_that_cannot_be_read(span, day, words):
