@@ -177,20 +177,30 @@ def _feature(layer: Any) -> str | None:
 def _setting(builder: Any, impl: Any, query_len: int) -> Setting:
     """What the kernel's guards ask about."""
     config, spec, device = impl.tq_config, builder.kv_cache_spec, builder.device
-    slot = config.slot_size_aligned
+    slot, heads = config.slot_size_aligned, impl.num_kv_heads
     backend = sys.modules[type(impl).__module__]
+    by_tokens, by_heads = (heads * slot, slot), (slot, spec.block_size * slot)
     capability = torch.cuda.get_device_capability(device) if device.type == "cuda" else (9, 0)
     return Setting(
         layout=SlotLayout(impl.head_size, config.key_packed_size, config.value_packed_size, slot),
         page_size=spec.block_size,
         query_heads=impl.num_heads,
-        kv_heads=impl.num_kv_heads,
+        kv_heads=heads,
         max_query_len=query_len,
         capability=capability,
         fp8_format="e4b15" if backend._use_fp8_e4b15(device.index or 0) else "e4nv",  # noqa: SLF001 - its own answer
-        cache_strides=(spec.page_size_bytes, impl.num_kv_heads * slot, slot),
+        cache_strides=(spec.page_size_bytes, *(by_heads if _heads_first(backend) else by_tokens)),
         sliding_window=getattr(spec, "sliding_window", None) or 0,
     )
+
+
+def _heads_first(backend: Any) -> bool:
+    """Whether a page holds one head's tokens after the other's: where the backend tells a shape, it lies as that says."""
+    try:
+        shape = backend.TurboQuantAttentionBackend.get_kv_cache_shape(1, 16, 1, 128, "turboquant_k8v4")
+    except (AttributeError, NotImplementedError, TypeError):
+        return False
+    return bool(shape[1] == 1)
 
 
 def _stand_aside(what: str, reason: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 pytest.importorskip("triton", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 
-from genesisd.carried import scratch, trial
+from genesisd.carried import scratch, trial, turboquant
 from genesisd.carried.route import Route
 from genesisd.kernels.tq_verify import K8V4, cases, problems
 from genesisd.kernels.tq_verify.guards import Setting
@@ -20,21 +20,21 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::Depre
 HEADS, KV_HEADS, DIM = 4, 2, 64
 
 
-def route(sequences=4, query_len=3, *, warm=True):
+def route(sequences=4, query_len=3, *, warm=True, dtype=torch.bfloat16):
     """The way of layers that verify two drafts; warm, unless compiling is what is looked at: it takes a while here."""
     layout = K8V4(DIM)
     strides = (16 * KV_HEADS * layout.slot_bytes, KV_HEADS * layout.slot_bytes, layout.slot_bytes)
     setting = Setting(layout, 16, HEADS, KV_HEADS, query_len, (9, 0), "e4nv", strides)
-    one = Route(setting, sequences, torch.bfloat16, torch.device("cpu"))
+    one = Route(setting, sequences, dtype, torch.device("cpu"))
     if warm:
         one._warm_up = lambda *_: None
     return one
 
 
-def step(lengths, new, seed=1):
+def step(lengths, new, seed=1, dtype=torch.bfloat16):
     """A batch, its metadata as the backend has it, and what is right."""
     case = cases.Case("x", HEADS, KV_HEADS, DIM, lengths, new)
-    problem = problems.make(case, "cpu", seed=seed)
+    problem = problems.make(case, "cpu", seed=seed, dtype=dtype)
     query, cache, table, lens, starts = problem.arguments()
     metadata = types.SimpleNamespace(
         seq_lens=lens, query_start_loc=starts, block_table=table, max_query_len=max(new, default=1)
@@ -51,6 +51,20 @@ def test_a_batch_gets_its_attention(lengths, new):
     """Whatever the numbers of drafts are, within what was foreseen or not."""
     arguments, right = step(lengths, new)
     assert problems.error(route().attend(*arguments), right) < cases.TOLERANCE
+
+
+def test_float16_is_served_too():
+    """From memory that was taken as such."""
+    arguments, right = step((70, 33, 5), (3, 3, 3), dtype=torch.float16)
+    got = route(dtype=torch.float16).attend(*arguments)
+    assert got.dtype is torch.float16
+    assert problems.error(got, right) < cases.TOLERANCE
+
+
+def test_what_is_held_is_told():
+    """So that the log can say what the kernel takes of the card."""
+    one = route(sequences=2)
+    assert one.reserved == sum(part.nbytes for part in scratch._POOLS[torch.device("cpu")].values())
 
 
 def test_layers_share_one_scratch():
@@ -84,6 +98,27 @@ def test_a_cache_that_lies_otherwise_is_refused():
     odd = torch.zeros(*cache.shape[:3], cache.shape[3] + 1, dtype=torch.uint8)[..., :-1]
     with pytest.raises(RuntimeError, match="multiples of 4"):
         route(warm=False).attend(query, odd, metadata, scale)
+
+
+def by_heads(pages, page, heads, _dim, _kind):
+    return (pages, heads, page, 388)
+
+
+def by_tokens(pages, page, heads, _dim, _kind):
+    return (pages, page, heads, 388)
+
+
+def abstract(*_):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("shape", "heads_first"), [(by_heads, True), (by_tokens, False), (abstract, False), (None, False)]
+)
+def test_how_the_cache_will_lie_is_foreseen(shape, heads_first):
+    """By the backend's own word where it has one, so that the kernel is tried on a cache like the one to come."""
+    told = types.SimpleNamespace() if shape is None else types.SimpleNamespace(get_kv_cache_shape=shape)
+    assert turboquant._heads_first(types.SimpleNamespace(TurboQuantAttentionBackend=told)) is heads_first
 
 
 def test_a_kernel_that_is_wrong_for_the_cache_as_it_lies_is_refused(monkeypatch):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from genesisd.patches.catalog import catalog as shipped
 from genesisd.patches.conditions import Fact, Is
 from genesisd.patches.facts import gather
 from genesisd.patches.flags import Alias, Flag
@@ -230,3 +231,24 @@ def test_laws_of_a_selection(env, policy):
     if policy is None:
         assert selection.environ is spec.env
     assert set(selection.patches) <= set(selection.plan.included)
+
+
+TURBO_DRAFTS = ("--kv-cache-dtype=turboquant_k8v4", "--spec-method=ngram", "--spec-tokens=5", "-O1")
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {},
+        {"GENESIS_ENABLE_P67_TQ_MULTI_QUERY_KERNEL": "0"},
+        {"GENESIS_DISABLE_P67_TQ_MULTI_QUERY_KERNEL": "1", "GENESIS_ENABLE_PN521_SPLIT_K": "1"},
+    ],
+)
+def test_a_patch_that_carries_code_leaves_nothing_once_it_is_off(env):
+    """The start before this one had it; this one runs the plain pin, whatever builds are there."""
+    on_ = chosen("P67_TQ_MULTI_QUERY_KERNEL", args=TURBO_DRAFTS, version="0.24.0", catalog=shipped())
+    assert on_.patches == ("P67",)
+    assert key_of(on_, shipped(), "env") is not None
+    off = chosen(env=env, args=TURBO_DRAFTS, version="0.24.0", catalog=shipped())
+    assert (off.patches, off.faults) == ((), ())
+    assert key_of(off, shipped(), "env") is None
