@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+import threading
 
 import aiohttp
 import pytest
@@ -16,6 +18,7 @@ from genesisd.store.store import Store
 from genesisd.telemetry.metrics import Metrics
 from genesisd.watch.decisions import Standing
 from genesisd.watch.refs import UPSTREAM, Ref
+from genesisd.wiring import late_watch
 from genesisd.wiring.late_watch import LateWatch
 from genesisd.wiring.watch_needs import WatchNeeds
 from tests.helpers.watched_box import NEVER, Heard, NoWorkers, ShiftedClock
@@ -111,3 +114,18 @@ async def test_a_reload_at_the_end_brings_nothing_to_life(late, tmp_path):
     await watch.close()
     await watch.reconfigured()
     assert (await watch.desk.status()).watchlist is None
+
+
+async def test_it_is_loaded_beside_the_loop_and_once(late, tmp_path, monkeypatch):
+    """Two reloads at once bring one watch, and workers do not wait for its five megabytes."""
+    watch, in_force = late
+    await watch.start()
+    loaded, made, make = [], [], watch._make
+    monkeypatch.setattr(late_watch, "import_module", lambda name: loaded.append((name, threading.current_thread())))
+    monkeypatch.setattr(watch, "_make", lambda: made.append(make()))
+    (tmp_path / "list.yaml").write_bytes(LIST)
+    in_force[0] = config(tmp_path, watchlist="list.yaml", schedule=NEVER)
+    await asyncio.gather(watch.reconfigured(), watch.reconfigured())
+    assert {name for name, _ in loaded} == {"genesisd.wiring.watch_api"}
+    assert threading.main_thread() not in {thread for _, thread in loaded}
+    assert len(made) == 1
