@@ -15,7 +15,7 @@ from genesisd.wiring.bisection import Bisections
 from genesisd.wiring.bisection_case import Case
 from genesisd.wiring.patched import Patched
 from genesisd.wiring.rollbacks import Rollbacks
-from genesisd.wiring.starts import Start, in_build
+from genesisd.wiring.starts import Start, absent, in_build
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class JudgeActs:
         pin = (running.pin if running else None) or self.specs()[worker].pin or ""
         patches = ordered(in_build(running) if running else (), self.catalog())
         why = text.partition(", since ")[2] or text  # that a patch is looked for is said by whoever tells of the search
-        self.bisections().begin(worker, Case(kinds, pin, patches, {}, why))
+        self.bisections().begin(worker, Case(kinds, pin, patches, {}, why, absent(running) if running else ()))
 
     def post(self, worker: str, event: Event) -> None:
         """Tell the worker's actor."""

@@ -175,9 +175,8 @@ class Bisections:
         asked = self._questions(worker, case)
         text = f"an experiment of {worker} that looks for the patch to blame"
         try:
-            found, said = await self._run(
-                worker, case.pin, set(case.patches) - patches, text, lambda target: self._ask(target, asked)
-            )
+            without = {*case.patches, *case.absent} - patches
+            found, said = await self._run(worker, case.pin, without, text, lambda target: self._ask(target, asked))
         except ScratchError as error:
             return Result.BROKEN, error.message
         return {Answered.PASSES: Result.PASSES, Answered.FAILS: Result.FAILS}.get(found, Result.BROKEN), said

@@ -20,6 +20,7 @@ class Case:
         patches: those in its build, in order of application.
         known: what runs have shown, by their sets.
         text: why it was begun.
+        absent: those that it had not, whatever is configured: no run has them.
         ended: what came of it, until the next one begins: a judge that died before it heard of it is told again.
     """
 
@@ -28,6 +29,7 @@ class Case:
     patches: tuple[str, ...]
     known: Mapping[frozenset[str], Result] = field(default_factory=dict)
     text: str = ""
+    absent: tuple[str, ...] = ()
     ended: Bisected | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -36,7 +38,7 @@ class Case:
         ended = None if self.ended is None else asdict(self.ended)
         return {
             "kinds": self.kinds, "pin": self.pin, "patches": self.patches, "known": known, "text": self.text,
-            "ended": ended,
+            "absent": self.absent, "ended": ended,
         }  # fmt: skip
 
 
@@ -46,6 +48,7 @@ def case_of(kept: Any) -> Case | None:
         known = {frozenset(names): Result(result) for names, result in kept["known"]}
         over = kept.get("ended")
         ended = None if over is None else Bisected(**{**over, "guilty": tuple(over["guilty"])})
-        return Case(tuple(kept["kinds"]), kept["pin"], tuple(kept["patches"]), known, kept["text"], ended)
+        absent = tuple(kept.get("absent", ()))
+        return Case(tuple(kept["kinds"]), kept["pin"], tuple(kept["patches"]), known, kept["text"], absent, ended)
     except (KeyError, TypeError, ValueError):
         return None

@@ -31,7 +31,7 @@ from genesisd.wiring.goldens import BY_RECORDING, Goldens, Subject, subject_of
 from genesisd.wiring.models import model_folder
 from genesisd.wiring.patched import Patched
 from genesisd.wiring.scratch import Scratch, ScratchError
-from genesisd.wiring.starts import Start, in_build
+from genesisd.wiring.starts import Start, absent, in_build
 
 
 @dataclass(slots=True)
@@ -164,7 +164,8 @@ class GoldenService:
 
         try:
             told = f"the plain pin beside {worker}"
-            plain = await self.scratch.run(worker, subject.pin, in_build(start), told, ask)
+            without = (*in_build(start), *absent(start))
+            plain = await self.scratch.run(worker, subject.pin, without, told, ask)
         except ScratchError as error:
             text = f"the plain pin could not be asked beside {worker}: {error.message}"
             hint = "record on a box with room for both, and copy the file into the goldens folder"

@@ -64,6 +64,14 @@ def in_build(start: Start) -> tuple[str, ...]:
     return tuple(name for name, note in start.patches.items() if note.verdict in APPLIED) if start.build else ()
 
 
+def absent(start: Start) -> tuple[str, ...]:
+    """Ids of the patches whose effect the start had not: a twin of it must not have them either.
+
+    Not told by the configuration: it may enable what is in quarantine, or what the worker was taken back from.
+    """
+    return tuple(name for name, note in start.patches.items() if note.verdict not in KEPT)
+
+
 def lost(good: Start | None, now: Mapping[str, PatchNote]) -> tuple[str, ...]:
     """What the last good start had and this one lacks, unless it was switched off by a word."""
     if good is None:

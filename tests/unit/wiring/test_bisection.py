@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -30,7 +31,7 @@ class Box:
         self.store = Store.open(folder / "genesisd.db")
         self.specs = {"w": WorkerSpec(pin="cpu", model="m")}
         self.guilty, self.broken, self.pin_fails = frozenset({"P4"}), frozenset(), False
-        self.runs, self.asked, self.ended = [], [], []
+        self.runs, self.without, self.asked, self.ended = [], [], [], []
         self.stop_at = 0
         self.held = asyncio.Event()
         self.held.set()
@@ -48,6 +49,7 @@ class Box:
         assert (worker, pin) == ("w", "cpu")
         there = frozenset(IDS) - frozenset(without)
         self.runs.append(there)
+        self.without.append(frozenset(without))
         if len(self.runs) == self.stop_at:
             self.held.clear()
         await self.held.wait()
@@ -121,6 +123,26 @@ async def test_an_end_that_no_judge_heard_of_is_told_by_the_next_daemon(box):
     assert (await box.end()).guilty == told.guilty == ("P4",)
     assert not box.bisections.resume("w")
     assert (box.runs, box.quarantine.all()) == ([], ())
+
+
+async def test_what_the_worker_did_not_have_is_in_no_run(box):
+    """What is in quarantine already, or configured and not in the build that it was taken back to, is no suspect.
+
+    Nor for the next daemon.
+    """
+    box.stop_at = 2
+    box.bisections.begin("w", replace(CASE, absent=("P0", "P9")))
+    async with asyncio.timeout(SECONDS):
+        while len(box.runs) < 2:
+            await asyncio.sleep(0.001)
+    await box.bisections.close()
+    box.next()
+    box.stop_at = 0
+    box.held.set()
+    await box.bisections.load("w")
+    box.bisections.resume("w")
+    assert (await box.end()).guilty == ("P4",)
+    assert all(one >= {"P0", "P9"} for one in box.without)
 
 
 async def test_the_next_daemon_goes_on_with_what_is_known(box):

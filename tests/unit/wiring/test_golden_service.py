@@ -28,7 +28,8 @@ class Box:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.state = SimpleNamespace(incarnation=1, phase=Phase.READY)
-        self.start = Start("cpu-1+aa", {"P1": PatchNote("applied")}, incarnation=1, pin="cpu")
+        notes = {"P1": PatchNote("applied"), "P2": PatchNote("quarantined"), "P3": PatchNote("superseded")}
+        self.start = Start("cpu-1+aa", notes, incarnation=1, pin="cpu")
         self.goldens, self.sink = Goldens(folder / "goldens"), FakeSink()
         self.asked: list[str | None] = []
         self.at_once = self.most = 0
@@ -60,7 +61,8 @@ class Box:
         self.at_once -= 1
         return Golden(model, pin, build, "book@1", {"a": Reply("1")}, weights=weights, recorded=recorded)
 
-    async def scratch(self, _worker, _pin, _without, _text, ask):
+    async def scratch(self, _worker, _pin, without, _text, ask):
+        self.without = set(without)
         return await ask(SimpleNamespace(worker="scratch-1", casebook=None))
 
     def new_life(self) -> None:
@@ -78,6 +80,7 @@ async def test_a_build_is_recorded_with_its_plain_pin(box):
     assert (found.build, found.reference) == ("cpu-1+aa", "cpu without patches, book@1")
     assert box.goldens.of(BUILT) is not None
     assert box.goldens.of(BUILT.plain) is not None
+    assert box.without == {"P1", "P2"}, "what is in quarantine is not in the plain pin either"
 
 
 @pytest.mark.parametrize("when", ["degeneration", "cpu-1+aa", None])

@@ -8,7 +8,7 @@ import pytest
 
 from genesisd.patches.resolve import Gate
 from genesisd.patches.verdicts import Verdict
-from genesisd.wiring.starts import CHOSEN_OFF, KEPT, QUIET, PatchNote, Start, from_json, lost, summary
+from genesisd.wiring.starts import CHOSEN_OFF, KEPT, QUIET, PatchNote, Start, absent, from_json, lost, summary
 
 START = Start(
     "env+0123456789ab",
@@ -90,3 +90,10 @@ def test_summary_groups_by_verdict_and_leaves_out_what_nobody_asked_for():
     start = Start("b", notes(P1="applied", P2="applied", P3="anchor_missing", P4="not_enabled"), ("P3",))
     told = summary(start)
     assert told == {"build": "b", "patches": {"applied": ["P1", "P2"], "anchor_missing": ["P3"]}, "lost": ["P3"]}
+
+
+def test_absent_is_what_had_no_effect():
+    """For whatever reason; what upstream has by itself cannot be left out."""
+    verdicts = ("applied", "already_applied", "superseded", "quarantined", "not_enabled", "disabled", "version")
+    start = Start("b", {f"P{number}": PatchNote(verdict) for number, verdict in enumerate(verdicts)})
+    assert absent(start) == ("P3", "P4", "P5", "P6")
