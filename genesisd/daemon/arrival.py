@@ -14,7 +14,8 @@ from genesisd.store.store import Store
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.telemetry.metrics import Metrics
 from genesisd.telemetry.sink import follow_store
-from genesisd.wiring.parts import Current, Parts
+from genesisd.wiring.current import Current
+from genesisd.wiring.parts import Parts
 
 
 class Arrival:

@@ -15,7 +15,8 @@ from genesisd.daemon.reloads import Reloads
 from genesisd.daemon.take_over import TakeOver
 from genesisd.errors import ConflictError, UnavailableError
 from genesisd.store.store import Store
-from genesisd.wiring.parts import Current, Parts
+from genesisd.wiring.current import Current
+from genesisd.wiring.parts import Parts
 from genesisd.wiring.patchviews import patches_view, unseen
 from genesisd.wiring.pinviews import pin_views
 

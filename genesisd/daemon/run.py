@@ -34,9 +34,10 @@ from genesisd.store.store import Store
 from genesisd.telemetry.lag import watch_loop_lag
 from genesisd.telemetry.metrics import Metrics
 from genesisd.wiring.api import DaemonApi
+from genesisd.wiring.current import Current
 from genesisd.wiring.history import History
 from genesisd.wiring.lines import LogLines
-from genesisd.wiring.parts import Current, Parts
+from genesisd.wiring.parts import Parts
 from genesisd.wiring.views import Sources, Views
 
 
@@ -179,17 +180,7 @@ class Daemon:
     async def _let_go(self) -> None:
         """Processes live on unless they were stopped before."""
         await self._background.end()
-        parts = self.parts
-        await parts.watch.close()
-        await parts.correctness.close()
-        await parts.supervisor.detach()
-        await parts.prober.close()
-        await parts.engines.close()
-        await parts.patched.close()
-        await parts.fingerprints.close()
-        await parts.fronts_link.detach()
-        await parts.runner.close()
-        parts.kernel_log.close()
+        await self.parts.close()
 
 
 def _views(parts: Parts, clock: SystemClock) -> Views:

@@ -12,7 +12,8 @@ from genesisd.control.views import ReloadView
 from genesisd.errors import ConfigError
 from genesisd.telemetry import log
 from genesisd.telemetry.metrics import Metrics
-from genesisd.wiring.parts import Current, Parts
+from genesisd.wiring.current import Current
+from genesisd.wiring.parts import Parts
 from genesisd.wiring.reload import Reloader
 from genesisd.wiring.views import Views
 

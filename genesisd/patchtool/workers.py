@@ -24,8 +24,7 @@ from genesisd.pins.spec import PinSpec
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.cards import look
 from genesisd.wiring.knowledge import gpus_of
-from genesisd.wiring.models import model_config
-from genesisd.wiring.parts import demo_model
+from genesisd.wiring.models import demo_model, model_config
 from genesisd.wiring.selection import Selection, lacking, select
 from genesisd.wiring.starts import PatchNote
 

@@ -1,4 +1,4 @@
-"""Every part of a daemon, built and connected; ``daemon.py`` runs them.
+"""Every part of a daemon, built and connected; ``daemon.run`` runs them.
 
 Building is cheap and starts nothing but the store's thread, so that a failure leaves nothing behind.
 """
@@ -6,19 +6,14 @@ Building is cheap and starts nothing but the store's thread, so that a failure l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 
 import aiohttp
 
 from genesisd.clock import Clock
-from genesisd.config.root import Config, PortRange
-from genesisd.control.views import ProbeView
-from genesisd.demo.locate import locate
+from genesisd.config.root import Config
 from genesisd.front.link import Fronts
 from genesisd.store.store import Store
 from genesisd.supervisor.actor import Ports
-from genesisd.supervisor.model import Phase, WorkerState
 from genesisd.supervisor.runners.local import LocalRunner, own_group
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.supervisor.supervisor import Supervisor
@@ -28,14 +23,18 @@ from genesisd.wiring import gates
 from genesisd.wiring.attester import Attestations
 from genesisd.wiring.cards import NvmlLedger
 from genesisd.wiring.correctness import Correctness, Ground
+from genesisd.wiring.current import Current
 from genesisd.wiring.engines import PinEngines
 from genesisd.wiring.fingerprints import Fingerprints
+from genesisd.wiring.followers import Followers
+from genesisd.wiring.front_news import FrontNews
 from genesisd.wiring.fronts import FrontAdapter
 from genesisd.wiring.in_flight import FrontOrLoad
 from genesisd.wiring.kernel_log import KernelLog
 from genesisd.wiring.knowledge import Knowledge
 from genesisd.wiring.late_watch import LateWatch
 from genesisd.wiring.launcher import Patches, SpecLauncher, reports_of
+from genesisd.wiring.models import demo_model
 from genesisd.wiring.observer import StateTeller
 from genesisd.wiring.overrides import WorkerOverrides
 from genesisd.wiring.patched import Patched
@@ -47,106 +46,85 @@ from genesisd.wiring.watch_needs import WatchNeeds
 from genesisd.wiring.watch_workers import WatchedWorkers
 
 
-@dataclass(slots=True)
-class Current:
-    """The configuration in force; a reload replaces it, and every part sees the new one."""
-
-    config: Config
-
-    def port_range(self) -> PortRange:
-        """Where engines behind fronts listen."""
-        return self.config.daemon.port_range
-
-
 class Parts:
-    """The parts that depend on each other."""
+    """The parts that depend on each other: processes, what they run, whether it answers right, upstream, supervision.
+
+    The supervisor comes last and is asked by parts before it, so these take it by a call.
+    """
 
     supervisor: Supervisor
 
     def __init__(
         self, current: Current, store: Store, metrics: Metrics, clock: Clock, session: aiohttp.ClientSession
     ) -> None:
-        paths = current.config.paths
-
-        def specs() -> dict[str, WorkerSpec]:
-            return self.supervisor.specs  # which exists only after this
-
-        self.session = session
-        self._lost_fronts: set[str] = set()
+        self._current = current
+        self._paths = current.config.paths
+        self._store = store
+        self._metrics = metrics
+        self._clock = clock
+        self._session = session
         self.sink = Sink(metrics, store.journal, clock)
-        self.fronts_link = Fronts(paths.runtime_dir / "fronts", self._tell_front)
+        self._hold_processes()
+        self._choose_what_runs()
+        self._judge_answers()
+        self._follow_upstream()
+        self._supervise()
+
+    def _hold_processes(self) -> None:
+        paths = self._paths
+        self.fronts_link = Fronts(paths.runtime_dir / "fronts", FrontNews(self.sink))
         self.fronts = FrontAdapter(self.fronts_link)
-        self.kernel_log = KernelLog(clock)
+        self.kernel_log = KernelLog(self._clock)
         self.runner = LocalRunner(
-            paths.state_dir, paths.runtime_dir, clock=clock, cgroup=own_group(), kernel=self.kernel_log.lines
+            paths.state_dir, paths.runtime_dir, clock=self._clock, cgroup=own_group(), kernel=self.kernel_log.lines
         )
-        self.engines = PinEngines(current.config.pins, paths.cache_dir, self.sink)
         self.cards = NvmlLedger()
-        self.fingerprints = Fingerprints(store.meta, specs)
 
-        self.quarantine = Quarantine(store.meta, self.sink, clock)
-        rollbacks = Rollbacks(store.meta)
-        overrides = WorkerOverrides(self.quarantine, rollbacks)
-
-        def effective() -> Mapping[str, WorkerSpec]:
-            """With the pins that workers are started with now."""
-            return rollbacks.effective(specs())
-
-        self.patched = Patched(specs, self.engines, store.meta, self.sink, demo_model, self.cards, metrics, overrides)
-        self.attestations = Attestations(
-            specs, self.patched, self.runner, self.fronts, lambda worker: reports_of(paths, worker), self.sink, metrics
+    def _choose_what_runs(self) -> None:
+        meta, sink, paths = self._store.meta, self.sink, self._paths
+        self.engines = PinEngines(self._current.config.pins, paths.cache_dir, sink)
+        self.fingerprints = Fingerprints(meta, self._specs)
+        self.quarantine = Quarantine(meta, sink, self._clock)
+        self._rollbacks = Rollbacks(meta)
+        self._overrides = WorkerOverrides(self.quarantine, self._rollbacks)
+        self.patched = Patched(
+            self._specs, self.engines, meta, sink, demo_model, self.cards, self._metrics, self._overrides
         )
+        self.attestations = Attestations(
+            self._specs, self.patched, self.runner, self.fronts, lambda worker: reports_of(paths, worker), sink,
+            self._metrics,
+        )  # fmt: skip
+
+    def _judge_answers(self) -> None:
         self.correctness = Correctness(
             Ground(
-                paths, specs, lambda: self.supervisor, store, self.sink, metrics, clock, session, self.runner,
-                self.fronts, self.cards, self.patched, self.attestations, self.quarantine, rollbacks, overrides,
-                demo_model,
-            )
-        )  # fmt: skip
-        watched = WatchedWorkers(
-            specs, Knowledge(demo_model, paths.cache_dir, self.cards), self._active, lambda: current.config.pins
-        )
-        self.watch = LateWatch(
-            WatchNeeds(
-                config=lambda: current.config, store=store, session=session, sink=self.sink, metrics=metrics.watch,
-                clock=clock, workers=watched,
+                self._paths, self._specs, self._supervisor, self._store, self.sink, self._metrics, self._clock,
+                self._session, self.runner, self.fronts, self.cards, self.patched, self.attestations, self.quarantine,
+                self._rollbacks, self._overrides, demo_model,
             )
         )  # fmt: skip
         self.prober = self.correctness.prober
+
+    def _follow_upstream(self) -> None:
+        knowledge = Knowledge(demo_model, self._paths.cache_dir, self.cards)
+        workers = WatchedWorkers(self._specs, knowledge, self._active, lambda: self._config().pins)
+        self.watch = LateWatch(
+            WatchNeeds(
+                config=self._config, store=self._store, session=self._session, sink=self.sink,
+                metrics=self._metrics.watch, clock=self._clock, workers=workers,
+            )
+        )  # fmt: skip
+
+    def _supervise(self) -> None:
         launcher = SpecLauncher(
-            effective, paths, current.port_range, self.engines, demo_model, self.runner.life, self._patches
+            self._effective, self._paths, self._current.port_range, self.engines, demo_model, self.runner.life,
+            self._patches,
+        )  # fmt: skip
+        notes = SharedMemoryNotes(self.runner, self._paths.worker_tmp, self.sink)
+        followers = Followers(
+            self.fingerprints, self.patched, self.attestations, notes, self.correctness, self._supervisor
         )
-        notes = SharedMemoryNotes(self.runner, paths.worker_tmp, self.sink)
-
-        def born(worker: str, incarnation: int) -> None:
-            self.fingerprints.spawned(worker)
-            self.patched.spawned(worker, incarnation)
-            self.attestations.begin(worker, incarnation)
-
-        def follow(worker: str, state: WorkerState) -> None:
-            notes.follow(worker, state)
-            if state.phase is Phase.READY:
-                self.patched.ready(worker, state.incarnation)
-            self.correctness.follow(worker, state)
-            self.supervisor.follow(worker, state)
-
-        def found(worker: str, incarnation: int) -> None:
-            self.patched.adopted(worker, incarnation)
-            self.attestations.adopted(worker, incarnation)
-
-        ordered = gates.OrderedGates(
-            [
-                gates.tree_gate(self.runner),
-                gates.dependency_gate(specs, lambda: self.supervisor.states),
-                self.correctness.bisections.gate(),
-                self.engines.gate(effective),
-                self.patched.gate(),
-                gates.front_gate(specs, self.fronts),
-                gates.port_gate(specs),
-                gates.quarantine_gate(specs, self.quarantine.card, self.correctness.cards_regained),
-                gates.card_gate(specs, self.cards),
-            ]
-        )
+        ordered = self._gates()
         self.supervisor = Supervisor(
             lambda _supervisor: Ports(
                 runner=self.runner,
@@ -154,17 +132,45 @@ class Parts:
                 gates=ordered,
                 prober=self.prober,
                 front=self.fronts,
-                in_flight=FrontOrLoad(self.fronts, self.runner, session),
+                in_flight=FrontOrLoad(self.fronts, self.runner, self._session),
                 evidence=self.correctness.evidence,
-                store=store.workers,
-                observer=StateTeller(self.sink, metrics, follow, born, found),
-                clock=clock,
+                store=self._store.workers,
+                observer=StateTeller(self.sink, self._metrics, followers.changed, followers.born, followers.found),
+                clock=self._clock,
             )
         )
 
-    def probes(self, worker: str) -> tuple[ProbeView, ...]:
-        """The newest results."""
-        return self.prober.views(worker)
+    def _gates(self) -> gates.OrderedGates:
+        """The first shut one is what a worker is said to wait for."""
+        specs = self._specs
+        return gates.OrderedGates(
+            [
+                gates.tree_gate(self.runner),
+                gates.dependency_gate(specs, lambda: self.supervisor.states),
+                self.correctness.bisections.gate(),
+                self.engines.gate(self._effective),
+                self.patched.gate(),
+                gates.front_gate(specs, self.fronts),
+                gates.port_gate(specs),
+                gates.quarantine_gate(specs, self.quarantine.card, self.correctness.cards_regained),
+                gates.card_gate(specs, self.cards),
+            ]
+        )
+
+    # --- what parts ask of each other ---------------------------------------------------------------------------
+
+    def _config(self) -> Config:
+        return self._current.config
+
+    def _supervisor(self) -> Supervisor:
+        return self.supervisor
+
+    def _specs(self) -> dict[str, WorkerSpec]:
+        return self.supervisor.specs
+
+    def _effective(self) -> Mapping[str, WorkerSpec]:
+        """With the pins that workers are started with now."""
+        return self._rollbacks.effective(self._specs())
 
     def _active(self, worker: str) -> frozenset[str] | None:
         """Ids of the patches in the build that the worker runs."""
@@ -181,15 +187,17 @@ class Parts:
             return None
         return Patches(choice.selection.environ, None if choice.build is None else choice.build.path)
 
-    def _tell_front(self, kind: str, worker: str, /, **fields: object) -> None:
-        if kind == "front-lost":
-            self._lost_fronts.add(worker)
-        elif kind == "front-started" and worker in self._lost_fronts:
-            self._lost_fronts.discard(worker)
-            kind = "front-restarted"
-        self.sink.emit(kind.replace("-", "_"), worker, **fields)
+    # --- end ----------------------------------------------------------------------------------------------------
 
-
-def demo_model(name: str) -> Path | None:
-    """The folder of the project's own model, verified; None for any other name."""
-    return locate().path if name == "tiny" else None
+    async def close(self) -> None:
+        """End what each of them does. Processes live on unless they were stopped before."""
+        await self.watch.close()
+        await self.correctness.close()
+        await self.supervisor.detach()
+        await self.prober.close()
+        await self.engines.close()
+        await self.patched.close()
+        await self.fingerprints.close()
+        await self.fronts_link.detach()
+        await self.runner.close()
+        self.kernel_log.close()
