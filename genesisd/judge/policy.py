@@ -150,7 +150,8 @@ def _taken(state: JudgeState, step: Step, at: float, complaints: tuple[Complaint
     after = replace(state, step=step, taken=taken, ready_at=None, bisecting=step is Step.BISECT)
     text = words.step_text(step, complaints, state)
     if step is Step.BISECT:
-        return after, (Bisect(state.incarnation, tuple(complaint.kind for complaint in complaints), text),)
+        searched = tuple(complaint.kind for complaint in complaints if allows(complaint.limit, step))
+        return after, (Bisect(state.incarnation, searched, text),)
     return after, (Restart(state.incarnation, text) if step is Step.RESTART else RollBack(state.incarnation, text),)
 
 

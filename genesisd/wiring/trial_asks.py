@@ -32,14 +32,20 @@ class Finding(StrEnum):
 async def ask_kinds(
     target: Target, specs: Sequence[CorrectnessSpec], session: aiohttp.ClientSession, clock: Clock
 ) -> tuple[Finding, str]:
-    """Ask each kind as often as it takes to believe it; the first that fails decides."""
+    """Ask each kind as often as it takes to believe it; the first that fails decides.
+
+    One that could not be asked hides no failure of another, and no pass is believed without it.
+    """
     if not specs:
         return Finding.UNKNOWN, "there is nothing to ask"
+    unasked = ""
     for spec in specs:
         found, text = await _ask(target, spec, session, clock)
-        if found is not Finding.PASSES:
+        if found is Finding.FAILS:
             return found, f"{spec.kind}: {text}"
-    return Finding.PASSES, "every question was answered right"
+        if found is Finding.UNKNOWN:
+            unasked = unasked or f"{spec.kind}: {text}"
+    return (Finding.UNKNOWN, unasked) if unasked else (Finding.PASSES, "every question was answered right")
 
 
 async def ask_all_cases(target: Target, spec: CorrectnessSpec, session: aiohttp.ClientSession, clock: Clock) -> Outcome:

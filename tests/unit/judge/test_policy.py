@@ -342,3 +342,13 @@ def test_a_life_goes_on_being_judged_when_it_is_forgiven():
     """A reset ends no life; what is bad still is told anew."""
     case = Case().ready(0).bad(100, limit=Step.ALERT).forgiven(110)
     assert case.bad(120, limit=Step.ALERT).does == ["tell alert"]
+
+
+def test_what_may_not_go_so_far_has_no_part_in_the_search():
+    """It may fail without any patch, and then nobody would be blamed for what the others say."""
+    case = Case(Means(bisect=True)).ready(0).bad(1)
+    case.ready(100, 2).bad(110, 2, "keep-alive", Step.RESTART).bad(111, 2).tick(161)
+    (order,) = case.orders
+    assert isinstance(order, Bisect)
+    assert order.kinds == ("golden",)
+    assert "keep-alive" in order.text
