@@ -25,7 +25,7 @@ class Served:
             result = function(*args)
             return await result if asyncio.iscoroutine(result) else result
 
-        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(20)
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(60)
 
 
 @contextmanager
@@ -46,9 +46,9 @@ def serve(path: Path, *workers) -> Iterator[Served]:
     thread = threading.Thread(target=asyncio.run, args=(main(),))
     thread.start()
     try:
-        assert is_up.wait(20)
+        assert is_up.wait(60)
         yield started[0]
     finally:
         started[0].call(started[0].api.closed.set)
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()

@@ -47,9 +47,12 @@ def test_every_answer_of_a_real_daemon_is_the_wire(told) -> None:
     messages.GoldenAnswer.model_validate_json(told("probes record-golden tiny --dry-run --json")[1])
     assert told("probes run tiny golden")[0] == 0
     told.faults.write_text(json.dumps({"answer": "drop-streamed-call"}))
-    until(lambda: json.loads(told("incidents --open --json")[1])["incidents"], 60, "an incident is open")
 
-    incident = json.loads(told("incidents --json")[1])["incidents"][0]["id"]
+    def lost_calls():
+        found = json.loads(told("incidents --open --json")[1])["incidents"]
+        return [one for one in found if "tool-calls" in one["probes"]]
+
+    incident = until(lost_calls, what="an incident tells of the lost call")[0]["id"]
     for line, model in (
         ("probes", messages.ProbesAnswer),
         ("probes history tiny tool-calls", messages.ProbeHistoryAnswer),

@@ -149,7 +149,7 @@ def test_orders(ctl, served, verb) -> None:
     """An order reaches each worker that is named, once, and may be repeated."""
     assert ctl(f"workers {verb} tiny spare tiny")[0] == 0
     assert served.api.orders == [(verb, "tiny"), (verb, "spare")]
-    assert ctl(f"workers {verb} --all --wait --timeout 5")[0] == 0
+    assert ctl(f"workers {verb} --all --wait --timeout 60")[0] == 0
 
 
 def test_now_cuts_off(ctl, served) -> None:
@@ -166,7 +166,7 @@ def test_wait_for_a_worker_that_fails(ctl, served, monkeypatch) -> None:
         return served.api.views[name]
 
     monkeypatch.setattr(served.api, "start", start)
-    status, out, err = ctl("workers start tiny --wait --timeout 5")
+    status, out, err = ctl("workers start tiny --wait --timeout 60")
     assert (status, out) == (1, "")
     assert "tiny is failed: the model path /models/big does not exist" in err
 
@@ -407,9 +407,9 @@ def test_follow_until_interrupted(served) -> None:
     served.call(served.api.say, "hello")
     assert child.stdout.readline() == b"hello\n"
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=20)
+    out, err = child.communicate(timeout=60)
     assert (child.returncode, out, err.strip()) == (130, b"", b"")
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while served.api.followers:
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -422,7 +422,7 @@ def test_a_followed_daemon_that_ends(tmp_path) -> None:
         child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert child.stdout is not None
         assert child.stdout.readline() == b"line 200\n"
-    _, err = child.communicate(timeout=20)
+    _, err = child.communicate(timeout=60)
     assert child.returncode == 3, err
 
 
@@ -436,7 +436,7 @@ def test_a_closed_pipe_is_quiet(served) -> None:
     assert child.stderr is not None
     assert child.stderr.read() == b""
     child.stderr.close()
-    assert child.wait(20) == 141
+    assert child.wait(60) == 141
 
 
 def test_completion_of_workers(served) -> None:
@@ -484,7 +484,7 @@ def in_terminal(argv: list[str], columns: int, **env: str) -> str:
     except OSError:  # the terminal's other side is closed
         pass
     os.close(master)
-    child.wait(20)
+    child.wait(60)
     return shown.decode()
 
 

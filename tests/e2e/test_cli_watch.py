@@ -203,7 +203,7 @@ def test_an_interrupt_leaves_the_sweep_to_itself(served) -> None:
     assert child.stderr is not None
     assert child.stderr.readline() == b"sweep 13 (nightly) [1/6]: asking upstream\n"
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=20)
+    out, err = child.communicate(timeout=60)
     assert (child.returncode, out, err.strip()) == (130, b"", b"")
     assert served.api.watch.orders == [("sweep", "nightly")]
 
@@ -222,10 +222,11 @@ def test_a_report_can_be_written(ctl, tmp_path) -> None:
 def test_a_dossier_may_be_cut_short(ctl, served) -> None:
     """Exit status 4 after --timeout."""
     served.api.watch.delay = 600.0
-    status, out, err = ctl("watch diff 42006 --anew --timeout 0.05")
-    assert (status, out) == (4, "")
-    assert "did not finish in time" in err
-    assert served.api.watch.asked == [("vllm#42006", None, None, True)]
+    while not served.api.watch.asked:  # a server that waits for a core may never see who was so hasty
+        status, out, err = ctl("watch diff 42006 --anew --timeout 0.05")
+        assert (status, out) == (4, "")
+        assert "did not finish in time" in err
+    assert set(served.api.watch.asked) == {("vllm#42006", None, None, True)}
 
 
 def test_completion(served) -> None:

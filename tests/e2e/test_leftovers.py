@@ -32,7 +32,7 @@ def test_a_worker_that_was_removed_while_no_daemon_ran_is_ended(box, store_lost)
         for path in one.state.glob("genesisd.db*"):
             path.unlink()
     one.start()
-    until(lambda: not of(one, "goes") and not alive(gone), 30, "nothing of the removed worker is left")
+    until(lambda: not of(one, "goes") and not alive(gone), what="nothing of the removed worker is left")
     until(lambda: [worker["name"] for worker in one.ask("workers")] == ["stays"])
     assert one.worker("stays")["pid"] == kept
     # Once and for all: the next daemon has nothing to do with it.

@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import socket
+import time
 from pathlib import Path
 
 from genesisd.control.client import ControlError
@@ -21,7 +22,7 @@ def test_connections_take_all_descriptors(box):
     pid = one.wait("v", "ready")["pid"]
     one.wait("w", "ready")
     resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE, (SHORT, SHORT))
-    taken = []
+    taken, began = [], time.monotonic()
     for _ in range(2 * SHORT):
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(str(one.socket))
@@ -29,7 +30,7 @@ def test_connections_take_all_descriptors(box):
     until(lambda: len([*Path(f"/proc/{one.process.pid}/fd").iterdir()]) >= SHORT - 1)
     until(lambda: "out of system resource" in one.log.read_text())
     complaints = one.log.read_text().count("out of system resource")
-    assert complaints < 10
+    assert complaints < 10 + time.monotonic() - began  # one a second, not one a try
     for connection in taken:
         connection.close()
 
@@ -41,5 +42,4 @@ def test_connections_take_all_descriptors(box):
 
     until(answers)
     os.kill(one.worker("w")["pid"], signal.SIGKILL)
-    until(lambda: one.worker("w")["incarnation"] == 2)
-    one.wait("w", "ready")
+    one.life("w", 2)

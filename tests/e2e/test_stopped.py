@@ -46,8 +46,7 @@ def test_a_daemon_that_was_stopped_blames_nobody(box):
     one.signal(signal.SIGCONT)
     until(one.answers)
     time.sleep(5)  # for what was overdue
-    assert {name: one.worker(name)["pid"] for name in before} == before
-    assert {one.worker(name)["phase"] for name in before} == {"ready"}
+    assert {name: one.wait(name, "ready")["pid"] for name in before} == before
     assert front_of(one) == front
 
 

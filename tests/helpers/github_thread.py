@@ -26,11 +26,11 @@ def github_thread(world: World) -> Iterator[FakeGitHub]:
     thread = threading.Thread(target=asyncio.run, args=(main(),))
     thread.start()
     try:
-        assert is_up.wait(20)
+        assert is_up.wait(60)
         yield began[0][0]
         assert began[0][0].errors == []
     finally:
         for _, loop, end in began:
             loop.call_soon_threadsafe(end.set)
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
