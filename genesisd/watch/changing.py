@@ -14,6 +14,7 @@ from genesisd.watch.layout import read
 from genesisd.watch.result import StatusChange
 from genesisd.watch.rows import Watchlist, WatchRow, row_id
 from genesisd.watch.save import save
+from genesisd.watch.watchlist import in_short
 
 TRIES = 3
 NAMED = 3
@@ -61,7 +62,7 @@ def write_changes(path: Path, changes: Sequence[StatusChange]) -> tuple[tuple[St
             if attempt == TRIES:
                 return (), error.message, None
         except GenesisError as error:
-            return (), error.message, None
+            return (), in_short(error), None
         else:
             return made, "", saved
     return (), "", None

@@ -25,7 +25,7 @@ from genesisd.watch.refs import Ref
 from genesisd.watch.result import SweepOutcome, SweepResult
 from genesisd.watch.rows import Row, Watchlist, row_id
 from genesisd.watch.spec import WatchSpec
-from genesisd.watch.watchlist import load
+from genesisd.watch.watchlist import in_short, load
 
 
 class Step(StrEnum):
@@ -99,7 +99,7 @@ class Sweep:
         try:
             return await asyncio.to_thread(load, self._spec.watchlist)
         except ConfigError as error:
-            self._troubles.append(error.message)
+            self._troubles.append(in_short(error))
             return None
 
     async def _pins(self) -> tuple[Pin, ...]:

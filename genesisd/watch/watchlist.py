@@ -6,12 +6,14 @@ import os
 import stat
 from pathlib import Path
 
-from genesisd.errors import ConfigError
+from genesisd.errors import ConfigError, GenesisError
 from genesisd.watch.layout import read
 from genesisd.watch.rows import Watchlist
 from genesisd.watch.source import MAX_BYTES
 
-__all__ = ["load", "read"]
+__all__ = ["in_short", "load", "read"]
+TOLD = 3
+"""Faults of one file that a sentence tells."""
 _HINT = "name the watchlist under 'watch.watchlist', or write one (docs/watchlist.md)"
 
 
@@ -30,6 +32,15 @@ def load(path: Path) -> Watchlist:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}", hint=_HINT, file=str(path)) from error
     return read(raw, path)
+
+
+def in_short(error: GenesisError) -> str:
+    """What is wrong with a list, in a sentence: a slip in each of a hundred rows would fill the log at every sweep."""
+    faults = error.message.splitlines()
+    more = len(faults) - TOLD
+    if more <= 0:
+        return "; ".join(faults)
+    return f"{'; '.join(faults[:TOLD])}; and {more} more (genesisctl watch check tells {'it' if more == 1 else 'them'})"
 
 
 def _at_once(path: str, flags: int) -> int:

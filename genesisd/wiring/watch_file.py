@@ -6,7 +6,7 @@ from pathlib import Path
 
 from genesisd.errors import ConfigError
 from genesisd.watch.rows import Watchlist
-from genesisd.watch.watchlist import load
+from genesisd.watch.watchlist import in_short, load
 
 
 class WatchlistFile:
@@ -27,7 +27,7 @@ class WatchlistFile:
             try:
                 found, trouble = load(path), ""
             except ConfigError as error:
-                found, trouble = found if found is not None and found.file == str(path) else None, error.message
+                found, trouble = found if found is not None and found.file == str(path) else None, in_short(error)
             self._read = (identity, found, trouble)
         return found, trouble
 

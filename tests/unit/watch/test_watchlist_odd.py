@@ -13,7 +13,7 @@ from genesisd.errors import ConfigError
 from genesisd.watch.edit import set_status
 from genesisd.watch.model import State
 from genesisd.watch.source import MAX_BYTES, STEP, Source
-from genesisd.watch.watchlist import load, read
+from genesisd.watch.watchlist import in_short, load, read
 from tests.helpers.watchlists import END, ROW, watch
 
 MARK = codecs.BOM_UTF8
@@ -78,6 +78,24 @@ def test_a_pipe_is_no_list(tmp_path, said):
             load(path)
     finally:
         os.close(both)
+
+
+@pytest.mark.parametrize(
+    ("rows", "end"),
+    [
+        (1, "expected open, closed or merged"),
+        (3, "expected open, closed or merged"),
+        (4, "; and 1 more (genesisctl watch check tells it)"),
+        (100, "; and 97 more (genesisctl watch check tells them)"),
+    ],
+)
+def test_what_the_daemon_tells_of_a_broken_list_is_short(rows, end):
+    """The first faults, on one line; all of them are for who checks the file."""
+    row = ROW.replace(b"open", b"shut")
+    told = in_short(refused(watch(*(row.replace(b"vllm#1", b"vllm#%d" % n) for n in range(1, rows + 1)))))
+    assert told.startswith("x.yaml:3:11: watch[0].status: it is 'shut'")
+    assert told.endswith(end)
+    assert (told.count("it is 'shut'"), "\n" in told) == (min(rows, 3), False)
 
 
 SIGNS = st.sampled_from(["a", "é", "€", "🙈", "\n", "\r\n", "\r", " "])
