@@ -116,7 +116,8 @@ class Patched:
         notes = verdicts(choice)
         good = from_json(await self._notes.get(GOOD + worker))
         name = choice.build.name if choice.build else None
-        start = Start(name, notes, lost(good, notes), choice.selection.warnings, incarnation, choice.pin)
+        model = self._specs()[worker].model
+        start = Start(name, notes, lost(good, notes), choice.selection.warnings, incarnation, choice.pin, model)
         await self._notes.set(RUNNING + worker, start.to_json())
         self._next[worker] = start
         return choice

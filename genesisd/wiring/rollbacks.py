@@ -43,14 +43,17 @@ class Rollbacks:
     def prove(self, worker: str, start: Start) -> None:
         """Every probe was good for long enough with this one."""
         known = self._proven.get(worker)
-        if known is None or (known.pin, known.build) != (start.pin, start.build):
+        if known is None or (known.pin, known.build, known.model) != (start.pin, start.build, start.model):
             self._proven[worker] = start
             self._notes.put(PROVEN + worker, start.to_json())
 
     def target(self, worker: str, running: Start | None) -> Start | None:
-        """Where the worker could be taken back to from what it runs; None where that is nothing else."""
+        """Where the worker could be taken back to from what it runs; None where that is nothing else.
+
+        What was right with another model proves nothing: its pin may not even know the present one.
+        """
         good = self._proven.get(worker)
-        if good is None or good.pin is None or running is None:
+        if good is None or good.pin is None or running is None or good.model != running.model:
             return None
         return None if (good.pin, good.build) == (running.pin, running.build) else good
 

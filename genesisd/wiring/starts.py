@@ -35,6 +35,7 @@ class Start:
         warnings: what a person should know.
         incarnation: which life it began.
         pin: id of the pin; None in what an older version of this program kept.
+        model: what it served; None where that is not known.
     """
 
     build: str | None
@@ -43,6 +44,7 @@ class Start:
     warnings: tuple[str, ...] = ()
     incarnation: int = 0
     pin: str | None = None
+    model: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """For the store."""
@@ -54,7 +56,9 @@ def from_json(kept: Any) -> Start | None:
     try:
         patches = {name: PatchNote(**note) for name, note in kept["patches"].items()}
         lost, warnings = tuple(kept["lost"]), tuple(kept["warnings"])
-        return Start(kept["build"], patches, lost, warnings, int(kept["incarnation"]), kept.get("pin"))
+        return Start(
+            kept["build"], patches, lost, warnings, int(kept["incarnation"]), kept.get("pin"), kept.get("model")
+        )
     except (KeyError, TypeError, AttributeError, ValueError):
         return None
 

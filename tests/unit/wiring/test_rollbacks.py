@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from genesisd.store.store import Store
@@ -44,6 +46,19 @@ async def test_the_same_build_on_another_pin_is_another_one(store):
     plain = Start(None, incarnation=1, pin="cpu")
     one.prove("w", plain)
     assert one.target("w", Start(None, incarnation=2, pin="cpu-next")) == plain
+    await one.close()
+
+
+async def test_what_was_right_with_another_model_is_nowhere_to_go_back_to(store):
+    """Its pin may not know the present one; the same build is proven anew with that."""
+    one = await loaded(store)
+    one.prove("w", replace(GOOD, model="small"))
+    await one.close()
+    one = await loaded(store)
+    assert one.target("w", replace(NEW, model="large")) is None
+    assert one.target("w", replace(NEW, model="small")) == replace(GOOD, model="small")
+    one.prove("w", replace(GOOD, model="large"))
+    assert one.target("w", replace(NEW, model="large")) == replace(GOOD, model="large")
     await one.close()
 
 
