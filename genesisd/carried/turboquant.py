@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -30,39 +28,12 @@ def opens(builder: Any) -> int:
 
     The builder's threshold is what would be without any limit: it counts drafts, parallel ones twice.
     """
-    layers = [builder.vllm_config.compilation_config.static_forward_context[name] for name in builder.layer_names]
-    served = _served(builder, layers)
+    layers, served = _layers(builder), serves(builder)
     route = _route(builder, layers, served) if served else None
     for layer in layers:
         layer.impl.genesis_route = route
     builder.genesis_route = route
     return served or 1
-
-
-def reserve(vllm_config: Any, device: torch.device) -> None:
-    """Take the kernel's memory while the engine measures how much is left for its cache.
-
-    Builders are made afterwards, when the cache has been given the rest.
-    """
-    try:
-        for builder in _foreseen(vllm_config, device):
-            opens(builder)
-    except Exception as error:  # noqa: BLE001 - without this the engine starts all the same, with less to spare
-        logger.warning("P67: its memory is taken after the cache was sized: %s: %s", type(error).__name__, error)
-
-
-def _foreseen(vllm_config: Any, device: torch.device) -> Iterator[SimpleNamespace]:
-    """What there is to know of the builders to come: one for all layers whose caches are alike."""
-    groups: dict[Any, list[str]] = {}
-    layers = vllm_config.compilation_config.static_forward_context
-    for name, layer in layers.items():
-        if hasattr(getattr(layer, "impl", None), "tq_config"):
-            groups.setdefault(layer.get_kv_cache_spec(vllm_config), []).append(name)
-    for spec, names in groups.items():
-        builder = SimpleNamespace(vllm_config=vllm_config, layer_names=names, kv_cache_spec=spec, device=device)
-        backend = sys.modules[type(layers[names[0]].impl).__module__]
-        backend.TurboQuantMetadataBuilder._init_reorder_batch_threshold(builder, 1, supports_spec_as_decode=True)  # noqa: SLF001 - as the builder itself does
-        yield builder
 
 
 def attend(impl: Any, query: torch.Tensor, cache: torch.Tensor, metadata: Any) -> torch.Tensor | None:
@@ -105,8 +76,9 @@ def _touch(layer: Any, route: Route, vllm_config: Any) -> None:
     impl.forward(layer, query, query, query, layer.kv_cache, metadata)
 
 
-def _served(builder: Any, layers: list[Any]) -> int:
+def serves(builder: Any) -> int:
     """The most query tokens a sequence that the kernel takes; none where it does not even decode."""
+    layers = _layers(builder)
     reason = _refusal(builder, layers, 1)
     if reason is not None:
         _stand_aside("decoding", reason)
@@ -121,11 +93,20 @@ def _served(builder: Any, layers: list[Any]) -> int:
     return served
 
 
+def drafts_of(vllm_config: Any) -> int:
+    """Drafts of a sequence that a step verifies at most."""
+    return getattr(vllm_config.speculative_config, "num_speculative_tokens", None) or 0
+
+
+def _layers(builder: Any) -> list[Any]:
+    context = builder.vllm_config.compilation_config.static_forward_context
+    return [context[name] for name in builder.layer_names]
+
+
 def _verified(builder: Any, layers: list[Any]) -> int:
     """All new tokens of a step, or the drafts of one alone where a drafter asks for twice as many, or one."""
-    drafts = getattr(builder.vllm_config.speculative_config, "num_speculative_tokens", None) or 0
     wanted = builder.reorder_batch_threshold
-    for query_len in dict.fromkeys((wanted, min(wanted, 1 + drafts))):
+    for query_len in dict.fromkeys((wanted, min(wanted, 1 + drafts_of(builder.vllm_config)))):
         reason = _refusal(builder, layers, query_len)
         if reason is None:
             return int(query_len)

@@ -58,16 +58,49 @@ def attend(queries, keys, values):
     ).transpose(0, 1)
 
 
-def measured(carried):
+def resolved(support, query_len):
+    """Which CUDA graphs the engine captures by default for steps of ``query_len`` tokens, where a backend takes these."""
+    from inspect import signature
+
+    from vllm.config.compilation import CompilationConfig, CompilationMode, CUDAGraphMode
+
+    config = Named(
+        Anything(),
+        cudagraph_mode=CUDAGraphMode.FULL_AND_PIECEWISE,
+        mode=CompilationMode.VLLM_COMPILE,
+        splitting_ops_contain_attention=lambda: True,
+        adjust_cudagraph_sizes_for_spec_decode=lambda *_: None,
+    )
+    resolve = CompilationConfig.resolve_cudagraph_mode_and_sizes
+    more = {"use_v2_model_runner": False} if "use_v2_model_runner" in signature(resolve).parameters else {}
+    return resolve(config, support, "a backend", query_len, **more).name
+
+
+def held(config, make):
+    """Whether all the memory of P67 was taken before there was a builder, which ``make`` makes."""
+    import torch
+    from vllm.genesis.carried import ahead, scratch
+
+    def places():
+        return {name: part.data_ptr() for pool in scratch._POOLS.values() for name, part in pool.items()}
+
+    scratch._POOLS.clear()
+    ahead.reserve(config, torch.device("cpu"))
+    before = places()
+    make()
+    return before == places() and "out" in before
+
+
+def measured(taking):
     """What the worker does to measure how much memory is left, up to the run that it measures.
 
-    ``carried`` is what a patch brings to take memory of its own, or None.
+    ``taking`` is the module by which a patch takes memory of its own, or None.
     """
     from vllm.v1.worker import gpu_worker
 
     done = []
-    if carried is not None:
-        carried.reserve = lambda config, device: done.append("memory taken")
+    if taking is not None:
+        taking.reserve = lambda config, device: done.append("memory taken")
     gpu_worker.memory_profiling = lambda *_, **__: contextlib.nullcontext()
     gpu_worker.set_current_vllm_config = lambda *_, **__: contextlib.nullcontext()
     gpu_worker.maybe_apply_startup_plan = lambda worker: None

@@ -34,6 +34,7 @@ GREEN = {
     "parallel_drafts": {"wrong": [], "launches": {"tq_verify": 1}},
     **{name: {"wrong": [], "launches": {ENGINE: 3}} for name in ASIDE},
     "compiled_before_a_request": [1, 4],
+    "graphs_of_pieces": sorted({*ASIDE, "more_drafts_than_served", "decoded_beside_such_drafts"}),
     "measured": ["memory taken", "engine run"],
     "held_before_the_cache": True,
     "imported": True,
@@ -58,6 +59,7 @@ RED = GREEN | {
     "decoded_beside_such_drafts": {"wrong": [], "launches": {ENGINE: 2}},
     "parallel_drafts": {"wrong": [], "launches": {ENGINE: 2}},
     "compiled_before_a_request": [],
+    "graphs_of_pieces": [],
     "measured": ["engine run"],
     "held_before_the_cache": False,
     "imported": False,
@@ -82,7 +84,7 @@ DRAFTS = {"more_drafts_than_served": 16, "decoded_beside_such_drafts": 16, "para
 
 def observe(version):
     import torch
-    from stand_ins import measured
+    from stand_ins import held, measured
     from vllm.v1.attention.backends import turboquant_attn
 
     turboquant_attn._HAS_FLASH_ATTN = True
@@ -91,10 +93,11 @@ def observe(version):
     head_major = tuple(map(int, version.split("."))) >= (0, 26)
     with torch.inference_mode():
         seen = {name: Batch(turboquant_attn, carried, name, head_major).seen() for name in BATCHES}
+        seen["graphs_of_pieces"] = sorted(name for name in BATCHES if seen[name].pop("pieces"))
         drafts = Batch(turboquant_attn, carried, "drafts", head_major)
         seen["compiled_before_a_request"] = drafts.compiled()
-        seen["held_before_the_cache"] = drafts.held()
-        seen["measured"] = measured(carried)
+        seen["held_before_the_cache"] = held(drafts.config(), drafts.made) if carried else False
+        seen["measured"] = measured(sys.modules.get("vllm.genesis.carried.ahead"))
     seen["imported"] = any(name.startswith("vllm.genesis") for name in sys.modules)
     seen["why_not"] = sorted(carried._genesis_skips["P67"]) if carried else []
     seen["steps_counted"] = carried._genesis_hits["P67"] if carried else 0
@@ -118,7 +121,12 @@ class Batch:
         module.triton_turboquant_decode_attention = self.decode
         self.impl = self.layer()
         self.serve()
-        self.builder = module.TurboQuantMetadataBuilder(self.spec(), ["layer"], self.config(), torch.device("cpu"))
+        self.builder = self.made()
+
+    def made(self):
+        import torch
+
+        return self.module.TurboQuantMetadataBuilder(self.spec(), ["layer"], self.config(), torch.device("cpu"))
 
     def layer(self):
         from stand_ins import Named
@@ -182,6 +190,7 @@ class Batch:
             None,
             speculative_config=Named(None, num_speculative_tokens=drafts, parallel_drafting=parallel),
             use_v2_model_runner=False,
+            device_config=Named(None, device="cpu"),
             parallel_config=Named(
                 None,
                 decode_context_parallel_size=2 if self.name == "a_cache_shared_out" else 1,
@@ -194,8 +203,9 @@ class Batch:
 
     def seen(self):
         import torch
-        from stand_ins import common_metadata
+        from stand_ins import common_metadata, resolved
 
+        support = self.module.TurboQuantMetadataBuilder.get_cudagraph_support(self.config(), self.spec())
         common = common_metadata(self.lengths)
         if self.name == "captured":
             metadata = self.builder.build_for_cudagraph_capture(common_metadata([(0, new) for _, new in self.lengths]))
@@ -207,6 +217,7 @@ class Batch:
         names = [name for name, _ in self.launches]
         parts = got.view(-1, HEADS, DIM).split([new for _, new in self.lengths])
         return {
+            "pieces": resolved(support, 4) == "PIECEWISE",
             "wrong": [n for n in range(len(parts)) if not self.is_right(n, parts[n])],
             "launches": {name: names.count(name) for name in sorted(set(names))},
         }
@@ -217,20 +228,6 @@ class Batch:
             self.carried.warm_up(self.config())
         return sorted(set(self.cuts))
 
-    def held(self):
-        """Whether all memory was taken before there was a builder."""
-        if self.carried is None:
-            return False
-        import torch
-        from vllm.genesis.carried import scratch
-
-        scratch._POOLS.clear()
-        self.carried.reserve(self.config(), torch.device("cpu"))
-        before = {name: part.data_ptr() for pool in scratch._POOLS.values() for name, part in pool.items()}
-        self.module.TurboQuantMetadataBuilder(self.spec(), ["layer"], self.config(), torch.device("cpu"))
-        after = {name: part.data_ptr() for pool in scratch._POOLS.values() for name, part in pool.items()}
-        return before == after and "out" in before
-
     def forward(self, metadata):
         import torch
         from stand_ins import Anything
@@ -238,8 +235,9 @@ class Batch:
         def of_new(parts):
             return torch.cat([part[cached:] for part, (cached, _) in zip(parts, self.lengths, strict=True)])
 
-        queries = torch.cat(self.queries)
-        return self.impl.forward(Anything(), queries, of_new(self.keys), of_new(self.values), self.cache, metadata)
+        return self.impl.forward(
+            Anything(), torch.cat(self.queries), of_new(self.keys), of_new(self.values), self.cache, metadata
+        )
 
     def launched(self, name, launch):
         self.launches.append((name, launch))
@@ -252,9 +250,9 @@ class Batch:
         if not int(lens.max()):  # nothing but to be compiled
             self.cuts.append(max_query_len)
             return out.zero_()
-        assert cache.shape[1:3] == (PAGE, KV_HEADS)
-
         from stand_ins import attend
+
+        assert cache.shape[1:3] == (PAGE, KV_HEADS)
 
         def launch():
             spans = itertools.pairwise(starts.tolist())

@@ -7,7 +7,8 @@ are held against the few tokens of their own step, whatever was said before. On 
 died of an illegal memory access at its first request.
 
 Here K+1 tokens are a decode, and decodes go to one kernel that reads each byte of the cache once for all query tokens
-and all heads that share it, with the lengths on the GPU.
+and all heads that share it, with the lengths on the GPU. What the kernel does not serve goes the backend's own way, and
+then the engine is told to capture no full graphs with drafts.
 """
 
 from __future__ import annotations
@@ -28,13 +29,21 @@ ATTEND = """\
         if routed is not None:
             return routed
 """
+GRAPHS = """\
+
+    @classmethod
+    def get_cudagraph_support(cls, vllm_config, kv_cache_spec):
+        from vllm.genesis.carried.ahead import graphs
+
+        return graphs(vllm_config, super().get_cudagraph_support(vllm_config, kv_cache_spec))
+"""
 WARM_UP = """\
         from vllm.genesis.carried.turboquant import warm_up as genesis_warm_up
 
         genesis_warm_up(self.vllm_config)
 """
 RESERVE = """\
-            from vllm.genesis.carried.turboquant import reserve as genesis_reserve
+            from vllm.genesis.carried.ahead import reserve as genesis_reserve
 
             genesis_reserve(self.vllm_config, self.device)
 """
@@ -91,6 +100,17 @@ PATCH = Patch(
             "        self._init_reorder_batch_threshold(1, supports_spec_as_decode=True)\n"
             "        self.reorder_batch_threshold = genesis_turboquant.opens(self)\n",
         ),
+        AnchorEdit(
+            "graphs",
+            FILE,
+            BUILDER,
+            (
+                Variant(
+                    "    _cudagraph_support: ClassVar[AttentionCGSupport] = AttentionCGSupport.UNIFORM_BATCH\n", GRAPHS
+                ),
+            ),
+            placement=Placement.AFTER,
+        ),
         replacing(
             "drafts_are_no_prefill",
             FILE,
@@ -136,7 +156,7 @@ PATCH = Patch(
             ),
             placement=Placement.AFTER,
         ),
-        *carried("carried.turboquant"),
+        *carried("carried.turboquant", "carried.ahead"),
     ),
     proofs=(Proof("worker", counter="vllm.genesis.carried.turboquant:_genesis_hits"),),
     study=Study(
