@@ -46,7 +46,8 @@ class Ending:
 ROOT_CAUSE = re.compile(r"^(?:\w+\.)*\w+(?:Error|Exception): .+")
 """The last line of a traceback."""
 LAST_ERROR = re.compile(r"RuntimeError: Engine core initialization failed")
-SERVING = re.compile(r"Application startup complete")
+SERVING = re.compile(r"Application startup complete|\bHTTP/1\.[01]\" \d{3}\b|\bAvg prompt throughput: ")
+"""It had begun to serve; also where the beginning of a long life is not among its last lines."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PROCESS = re.compile(r"^\((\w[\w\s.=-]*?) ?pid=(\d+)\)\s?")
 _HEADER = re.compile(r"^(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b:?\s*(?:\d\d-\d\d [\d:]+ (?:\[[^\]]+\]|\S+\])\s?)?")

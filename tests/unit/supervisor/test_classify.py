@@ -291,3 +291,16 @@ def test_an_optional_module_that_is_missing_is_no_cause():
     """vLLM warns about many and serves without them."""
     warning = 'WARNING [cuda.py:45] Failed to import from vllm._qutlass_C: ModuleNotFoundError("No module")'
     assert classify(Ending(1, None, [warning])).cause == "crash"
+
+
+SERVED = [
+    '(APIServer pid=7) INFO:     127.0.0.1:5 - "GET /health HTTP/1.1" 200 OK',
+    "(EngineCore pid=8) INFO 11-30 10:00:00 [loggers.py:1] Engine 000: Avg prompt throughput: 12.0 tokens/s, Running: 1",
+]
+
+
+@pytest.mark.parametrize("line", SERVED)
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.starting], ids=lambda rule: rule.pattern[:30])
+def test_a_long_life_did_not_die_of_its_start(rule, line):
+    """The line that says when it began to serve is far above its last words; what it served since is not."""
+    assert classify(Ending(1, None, [line, rule.sample, line])).cause == "crash"
