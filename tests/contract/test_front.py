@@ -99,7 +99,7 @@ class Client:
         self.writer.transport.abort()
 
 
-async def until(condition, seconds=20.0):
+async def until(condition, seconds=60.0):
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.005)
@@ -649,7 +649,8 @@ async def test_engine_that_closes_idle_connections():
         for _ in range(3):
             assert await client.ask() == (200, b"ok")
             await until(lambda: engine.living == 0)
-            await asyncio.sleep(0.02)
+            for _ in range(5):  # turns of the loop, in which the front hears of it; one long pause may be a single turn
+                await asyncio.sleep(0.01)
 
 
 # --- hostile clients -------------------------------------------------------------------------------------------

@@ -79,13 +79,14 @@ class FakeCorrectness:
         self.found: dict[int, IncidentView] = {one.id: one for one in (INCIDENT, CLOSED)}
         self.held: tuple[QuarantinedView, ...] = QUARANTINED
         self.same = False
-        self.cancelled = 0
+        self.begun = self.cancelled = 0
         self.asked: list[tuple[object, ...]] = []
 
     def worker(self, name: str) -> object:
         raise NotImplementedError
 
     async def _take_long(self) -> None:
+        self.begun += 1
         try:
             await asyncio.sleep(self.delay)
         except asyncio.CancelledError:

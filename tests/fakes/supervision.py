@@ -14,7 +14,7 @@ from genesisd.supervisor.ports import Card, Found, FrontStats, Launch, Life, Rep
 
 NOTHING = Found(None, shim_alive=False, incarnation=0, last_exit=None)
 ENDED = ExitRecord(0, None, "stopped", "it was asked to")
-SECONDS = 20.0
+SECONDS = 60.0
 """Deadline of what is waited for; it only ends a test that fails."""
 
 

@@ -28,7 +28,7 @@ async def http(server: ControlServer, path: Path) -> AsyncIterator[aiohttp.Clien
         yield session
 
 
-async def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+async def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "did not happen in time"

@@ -17,7 +17,7 @@ T = TypeVar("T")
 _ADDRESS = re.compile(r"running on http://(\S+):(\d+) ")
 
 
-def until(ask: Callable[[], T], seconds: float = 20.0, every: float = 0.01) -> T:
+def until(ask: Callable[[], T], seconds: float = 60.0, every: float = 0.01) -> T:
     """The first true answer of ``ask``; AssertionError once the deadline has passed."""
     end = time.monotonic() + seconds
     while not (answer := ask()):

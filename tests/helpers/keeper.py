@@ -20,7 +20,7 @@ from genesisd.supervisor.ports import Launch
 from genesisd.supervisor.runners.local import LocalRunner
 
 TREE = Path(__file__).with_name("tree_child.py")
-SECONDS = 30.0
+SECONDS = 60.0
 """Deadline of everything that is waited for: generous, since it only ends a test that fails."""
 
 LEAVE_SECONDS = 10.0

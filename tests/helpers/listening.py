@@ -32,7 +32,7 @@ class Ear:
     def progressed(self) -> None:
         self.said.append(("progressed",))
 
-    async def hears(self, *prefix: Any, seconds: float = 30) -> tuple[Any, ...]:
+    async def hears(self, *prefix: Any, seconds: float = 60) -> tuple[Any, ...]:
         async with asyncio.timeout(seconds):
             while True:
                 for one in self.said:
@@ -43,7 +43,7 @@ class Ear:
     def heard(self, word: str) -> bool:
         return any(one[0] == word for one in self.said)
 
-    async def asks(self, kind: str, count: int, seconds: float = 60) -> None:
+    async def asks(self, kind: str, count: int, seconds: float = 120) -> None:
         """Until ``kind`` was asked ``count`` more times."""
         goal = len(self.of(kind)) + count
         async with asyncio.timeout(seconds):

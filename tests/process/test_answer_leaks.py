@@ -32,7 +32,7 @@ def descriptors():
 
 async def settled(engine, tasks, opened):
     """Connections, tasks and descriptors are those of before; what closes needs a turn or two of the loop."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while engine.living or asyncio.all_tasks() - tasks or descriptors() > opened:
             await asyncio.sleep(0.01)
 
@@ -63,9 +63,12 @@ async def test_cut_off_anywhere(spec):
     async with hesitant(honest) as engine, open_session() as session:
         target = await prepared(engine, session)
         probe = PROBES[spec.kind](spec, session)
-        begun = time.monotonic()
-        assert (await probe.ask(target, 0.0)).verdict is Verdict.SUCCESS
-        usual = time.monotonic() - begun
+        took = []
+        for _ in range(5):  # one of them may have waited for a core: cuts far beyond the usual would cut nothing
+            begun = time.monotonic()
+            assert (await probe.ask(target, 0.0)).verdict is Verdict.SUCCESS
+            took.append(time.monotonic() - begun)
+        usual = min(took)
         tasks = asyncio.all_tasks()
         await settled(engine, tasks, descriptors())
         opened, cut = descriptors(), 0

@@ -98,7 +98,7 @@ def gate(tmp_path, monkeypatch):
     return folder
 
 
-def until(holds, seconds=30):
+def until(holds, seconds=60):
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "it did not come"

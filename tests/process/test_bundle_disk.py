@@ -123,7 +123,7 @@ def test_a_bundle_is_written_without_secrets():
 
 async def test_the_stack_of_a_process_says_where_it_stands(sleeper):
     """Without its locals."""
-    text = await stacks([sleeper.pid])
+    text = await stacks([sleeper.pid], seconds=60)
     assert "stand_still" in text
     assert "canary-of-a-local" not in text.replace(SLEEPER, "")
     assert "canary-key" not in "\n".join(Redactor().secrets(line) for line in text.split("\n"))
@@ -132,10 +132,10 @@ async def test_the_stack_of_a_process_says_where_it_stands(sleeper):
 async def test_a_stopped_process_shows_its_stack_too(sleeper):
     """A hung engine looks like that, and it is not touched: it is as stopped as before."""
     os.kill(sleeper.pid, signal.SIGSTOP)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while state(sleeper.pid) != "T" and time.monotonic() < deadline:
         await asyncio.sleep(0.01)
-    assert "stand_still" in await stacks([sleeper.pid], seconds=20)
+    assert "stand_still" in await stacks([sleeper.pid], seconds=60)
     assert state(sleeper.pid) == "T"
 
 
@@ -150,8 +150,12 @@ async def test_where_stacks_cannot_be_had_the_kernel_is_asked(sleeper, tmp_path)
     slow.write_text("#!/bin/sh\nexec sleep 600\n")
     for path in (refuses, slow):
         path.chmod(0o755)
-    for spy, why in ((refuses, "Permission Denied"), (slow, "longer than 0.2 s"), (tmp_path / "none", "cannot be run")):
-        text = await stacks([sleeper.pid], str(spy), 0.2)
+    for spy, seconds, why in (
+        (refuses, 60, "Permission Denied"),
+        (slow, 0.2, "longer than 0.2 s"),
+        (tmp_path / "none", 60, "cannot be run"),
+    ):
+        text = await stacks([sleeper.pid], str(spy), seconds)
         assert why in text
         assert "State:" in text
 

@@ -85,7 +85,7 @@ def test_engine_death_ends_the_leader_with_zero(tmp_path: Path, role: str) -> No
     """SIGKILL of an engine process ends the API server with status 0 and leaves no tree."""
     with running(tmp_path) as fake:
         fake.send(role, signal.SIGKILL)
-        assert fake.process.wait(20) == 0
+        assert fake.process.wait(60) == 0
         until(lambda: not fake.members())
 
 
@@ -101,15 +101,15 @@ def test_killed_leader_leaves_orphans(tmp_path: Path) -> None:
 
 def test_term_drains(tmp_path: Path) -> None:
     """With --shutdown-timeout a request in flight is completed after SIGTERM."""
-    with running(tmp_path, "--shutdown-timeout", "30", "--token-delay", "0.05") as fake:
+    with running(tmp_path, "--shutdown-timeout", "120", "--token-delay", "0.05") as fake:
         answers: list[int] = []
-        busy = threading.Thread(target=lambda: answers.append(chat(fake)[0]))
+        busy = threading.Thread(target=lambda: answers.append(chat(fake, max_tokens=200, ignore_eos=True)[0]))
         busy.start()
         until(lambda: metric(fake, "vllm:num_requests_running") == 1)
         fake.process.terminate()
         busy.join()
         assert answers == [200]
-        assert fake.process.wait(20) == 0
+        assert fake.process.wait(60) == 0
 
 
 def test_ignored_term(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_ledger_follows_the_holder(tmp_path: Path) -> None:
 
 def test_prefill_moves_only_the_gauge(tmp_path: Path) -> None:
     """During a long prefill the counters stand still, the KV gauge climbs and another request starves."""
-    with running(tmp_path, "--prefill-blocks", "600") as fake:
+    with running(tmp_path, "--prefill-blocks", "6000") as fake:
         long = {"prompt": "word " * 100, "max_tokens": 1}
         with socket.create_connection((fake.host, fake.port)) as stuck:
             raw = json.dumps(long).encode()
@@ -205,14 +205,14 @@ def test_deaths(tmp_path: Path) -> None:
 
     def end(*flags: str) -> int:
         with running(tmp_path, *flags, wait=False) as fake:
-            return fake.process.wait(20)
+            return fake.process.wait(60)
 
     assert end("--die-after", "0.1", "--exit-code", "7") == 7
     assert end("--die-after", "0.1", "--die-signal", "11") == -11
     assert end("--boot-error", "ValueError: No available memory for the cache blocks") == 1
     assert end("--no-such-flag") == 2
     with running(tmp_path) as first, running(tmp_path, port=first.port, wait=False) as second:
-        assert second.process.wait(20) == 1
+        assert second.process.wait(60) == 1
         assert "Address already in use" in second.log.read_text()
         until(lambda: not second.members())
 
@@ -225,7 +225,7 @@ def test_bare(tmp_path: Path) -> None:
     with running(tmp_path, "--bare", "--no-server", wait=False) as fake:
         until(lambda: "API server version" in fake.log.read_text())
         fake.process.terminate()
-        assert fake.process.wait(20) == 0
+        assert fake.process.wait(60) == 0
 
 
 def test_help_needs_nothing_but_the_standard_library() -> None:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.process
 GET = b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-async def until(condition, seconds=30.0):
+async def until(condition, seconds=60.0):
     async with asyncio.timeout(seconds):
         while True:
             met = condition()
@@ -386,7 +386,7 @@ async def test_release_in_the_middle_of_a_replacement(tmp_path):
 async def test_front_whose_port_was_taken_meanwhile_comes_back(tmp_path):
     """A dead front whose port a stranger took is tried again, with the reason told, until the port is free."""
     async with fronts(tmp_path) as mine:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while True:  # the front's successor and the stranger race for the port
                 old = mine.pid("w")
                 os.kill(old, signal.SIGKILL)

@@ -85,7 +85,7 @@ def processes_below(folder):
     return found
 
 
-def nobody_below(folder, deadline=20.0):
+def nobody_below(folder, deadline=60.0):
     end = time.monotonic() + deadline
     while processes_below(folder) and time.monotonic() < end:
         time.sleep(0.02)

@@ -422,7 +422,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", disk], check=True)
 
 
-async def until(condition, seconds=20.0):
+async def until(condition, seconds=60.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
