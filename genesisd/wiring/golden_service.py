@@ -24,7 +24,7 @@ from genesisd.probes.ports import Target
 from genesisd.probes.recording import record
 from genesisd.supervisor.model import Phase
 from genesisd.supervisor.ports import EventSink, Life
-from genesisd.supervisor.spec import WorkerSpec, probes_of
+from genesisd.supervisor.spec import SCRATCH, WorkerSpec, probes_of
 from genesisd.supervisor.supervisor import Supervisor
 from genesisd.wiring.attester import Attestations
 from genesisd.wiring.goldens import BY_RECORDING, Goldens, Subject, subject_of
@@ -64,6 +64,9 @@ class GoldenService:
                 otherwise than the plain pin in a case for which no patch is named; or its life ended meanwhile.
             NotFoundError: it left meanwhile.
         """
+        if worker.startswith(SCRATCH):
+            text = f"{worker} is an experiment, perhaps with what is at fault; what it answers is right for nobody"
+            raise ConflictError(text, hint="record the worker that it is a twin of", worker=worker)
         async with self._turn:
             return await self._record(worker, explain, dry_run=dry_run)
 

@@ -105,3 +105,10 @@ async def test_two_people_record_one_after_the_other(box):
     """Each would be the other's disturbance; the plain pin is asked once."""
     await asyncio.gather(*(box.service.record("w", {}, dry_run=False) for _ in range(2)))
     assert (box.most, box.asked) == (1, ["cpu-1+aa", None, "cpu-1+aa"])
+
+
+async def test_an_experiment_is_not_recorded(box):
+    """Nobody asks it anything else, and a real worker may run the same build later."""
+    with pytest.raises(ConflictError, match="is an experiment"):
+        await box.service.record("scratch-1a2b3c", {}, dry_run=False)
+    assert box.asked == []
