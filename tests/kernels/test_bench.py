@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ def test_the_cases_are_named_without_a_gpu(capsys):
     assert bench.main(["--list"]) == 0
     said = capsys.readouterr().out
     assert "tq_verify, bench: 8/1/256, B=8, 128K, 6 query tokens" in said
+    assert "tq_verify, bench: 32/8/128, B=8, 32K, head-major, 5 query tokens" in said
+    assert "tq_verify, bench: 8/1/256, B=8, 32K, in triton, raw tail, 6 query tokens" in said
+    assert "tq_verify, test: verify, head-major pages, raw tail, 3 query tokens" in said
     assert "lm_head_fp8, bench: 4096 x 151936, 8 rows" in said
     assert "lm_head_fp8, test: subnormal weights" in said
 
@@ -96,6 +100,7 @@ def test_each_operation_has_a_table_of_its_own(tmp_path):
         ("8/1/256, B=8, 128K", 6, 0.5, 190, True),
         ("8/1/256, B=8, 128K", 1, 0.5, 190, False),
         ("8/1/256, B=1, 8K", 1, 0.1, 15, True),
+        ("16/2/256, B=8, 32K, head-major", 1, 0.5, 60, False),
     ],
 )
 def test_goals(name, count, share, us, met):
@@ -105,3 +110,15 @@ def test_goals(name, count, share, us, met):
 
     case = next(case for case in cases.BENCHED if case.name == name and case.query_lens[0] == count)
     assert goal_of(case)[1](share, us) is met
+
+
+def test_what_a_tail_costs_is_measured_beside_the_same_form():
+    """Each case with a raw tail has one without that is measured in triton too; neither has a goal."""
+    from genesisd.kernels.tq_verify import cases
+    from genesisd.kernels.tq_verify.goals import goal_of
+
+    found = [case for case in cases.BENCHED if case.triton]
+    tailed = [replace(case, name=case.name.removesuffix(", raw tail"), tail=False) for case in found if case.tail]
+    assert tailed
+    assert tailed == [case for case in found if not case.tail]
+    assert [case for case in found if goal_of(case)] == []

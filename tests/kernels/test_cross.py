@@ -13,24 +13,26 @@ pytest.importorskip("torch", reason="the kernels need torch and triton: pip inst
 pytest.importorskip("triton", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 
 SHAPES = ((256, 8, 6), (256, 8, 1), (256, 6, 5), (128, 4, 5), (128, 4, 1), (64, 4, 1))
+TAILS = ((256, 8, 6), (256, 6, 5), (256, 8, 1), (128, 4, 1))
 COMPILE = """
 import dataclasses, json, sys
 from genesisd.kernels.tq_verify.cross import needs
 from genesisd.kernels.tq_verify.plan import Shape, plan_for
-capability, shapes = json.loads(sys.argv[1])
-for dim, group, count in shapes:
-    plan = plan_for(Shape(8, 1, group, dim, count, tuple(capability), 64))
-    found = dataclasses.asdict(needs(plan, tuple(capability), dim, group, count))
+capability, shapes, tails = json.loads(sys.argv[1])
+for dim, group, count, tail in [(*shape, False) for shape in shapes] + [(*shape, True) for shape in tails]:
+    plan = plan_for(Shape(8, 1, group, dim, count, tuple(capability), 64, tail=tail))
+    found = dataclasses.asdict(needs(plan, tuple(capability), dim, group, count, tail=tail))
+    found["bfloat16_products"] = any("mma" in line and "bf16" in line for line in found["ptx"].splitlines())
     found["wide_loads"] = "cp.async" in found["ptx"]
     found["hopper_products"] = "wgmma" in found.pop("ptx")
-    print(json.dumps(found | {"shape": [dim, group, count]}))
+    print(json.dumps(found | {"shape": [dim, group, count], "tail": tail}))
 """
 
 
 @pytest.fixture(scope="module", params=[(8, 6), (9, 0), (12, 0)], ids=["sm_86", "sm_90", "sm_120"])
 def compiled(request):
     """Every shape's kernel, compiled for a device that is not there; not interpreted, so in a process of its own."""
-    return request.param, lines_of(COMPILE, [request.param, SHAPES])
+    return request.param, lines_of(COMPILE, [request.param, SHAPES, TAILS])
 
 
 def test_nothing_spills_and_shared_memory_suffices(compiled):
@@ -45,6 +47,14 @@ def test_loads_are_asynchronous_and_products_the_device_s_own(compiled):
     capability, found = compiled
     assert all(one["wide_loads"] for one in found)
     assert all(one["hopper_products"] == (capability == (9, 0)) for one in found)
+
+
+def test_nothing_of_a_tail_is_compiled_where_there_is_none(compiled):
+    """Its products are the only ones of bfloat16, and the programs beside it take the memory they take without."""
+    _, found = compiled
+    assert all(one["bfloat16_products"] == one["tail"] for one in found)
+    memory = {(*one["shape"], one["tail"]): one["shared_bytes"] for one in found}
+    assert all(memory[*shape, True] == memory[*shape, False] for shape in TAILS)
 
 
 WARP_GROUPS = """

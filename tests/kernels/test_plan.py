@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from genesisd.kernels.tq_verify.plan import Shape, plan_for, power_of_two
@@ -74,6 +76,15 @@ def test_no_fp8_products_but_on_hopper(capability, head_dim, count):
     one = shape(head_dim=head_dim, max_query_len=count, capability=capability, processors=64)
     assert plan_for(one).keys == "f16"
     assert plan_for(shape(head_dim=head_dim, max_query_len=count)).keys == "fp8"
+
+
+@pytest.mark.parametrize("batch", [1, 8, 1024])
+@pytest.mark.parametrize("device", [H200, A5000], ids=["sm_90", "sm_86"])
+def test_a_tail_has_a_split_beside_those_of_the_cache(batch, device):
+    """The cache is cut as without one, in triton also where the form in CUDA serves, since that takes no tail."""
+    without = plan_for(shape(batch=batch, **device))
+    beside = plan_for(dataclasses.replace(shape(batch=batch, **device), tail=True, warp_groups=True))
+    assert beside == dataclasses.replace(without, splits=without.splits + 1)
 
 
 @pytest.mark.parametrize(("n", "power"), [(0, 1), (1, 1), (2, 2), (3, 4), (48, 64), (64, 64)])

@@ -12,7 +12,7 @@ from genesisd.kernels.tq_verify.checking import poisoned
 from genesisd.kernels.tq_verify.launch import tq_verify
 from genesisd.kernels.tq_verify.pack import slots
 from genesisd.kernels.tq_verify.plan import Plan
-from genesisd.kernels.tq_verify.reference import reference
+from genesisd.kernels.tq_verify.reference import reference, tokens_of
 
 # The interpreter's own, of numpy: scalars taken from arrays, and exponents that are meant to vanish.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
@@ -25,7 +25,7 @@ def run(problem, capability, splits=None):
 
 
 def expected(problem):
-    return reference(*problem.arguments(), scale=problem.scale, fp8_format=problem.case.fp8_format)
+    return reference(*problem.arguments(), scale=problem.scale, fp8_format=problem.case.fp8_format, **problem.tail)
 
 
 @pytest.mark.parametrize("case", cases.CPU_EDGES, ids=lambda case: case.name)
@@ -69,8 +69,13 @@ def test_what_lies_behind_the_last_token_does_not_matter():
 
 
 def by_heads(problem):
-    """As the engine lays its cache out from 0.26 on: a head's tokens follow each other."""
-    return replace(problem, cache=problem.cache.transpose(1, 2).contiguous().transpose(1, 2))
+    """As some of the engine's releases lay their cache out: a head's tokens of a page follow each other."""
+    return replace(problem, cache=problems.by_heads(problem.cache))
+
+
+def heads_apart(problem):
+    """A head has a region of its own, with all its pages: the next one begins far outside of the page."""
+    return replace(problem, cache=problem.cache.permute(2, 0, 1, 3).contiguous().permute(1, 2, 0, 3))
 
 
 def apart(problem):
@@ -103,7 +108,7 @@ def beside_keys(problem):
 
 
 @pytest.mark.parametrize("capability", [HOPPER, AMPERE], ids=["sm_90", "sm_86"])
-@pytest.mark.parametrize("laid_out", [by_heads, apart, far, beside_keys])
+@pytest.mark.parametrize("laid_out", [by_heads, heads_apart, apart, far, beside_keys])
 def test_how_tensors_lie_changes_nothing(capability, laid_out):
     """Cache, pages and query lie as the engine lays them out, and the output is the same to the last bit."""
     problem = problems.make(cases.Case("x", 8, 2, 64, (70, 33, 130), (3, 1, 2)), "cpu", seed=5)
@@ -129,3 +134,61 @@ def test_a_plan_is_kept():
     plan = Plan("query-major", 16, 16, "f16", 2, 4, 3, 16)
     out = tq_verify(*problem.arguments(), max_query_len=2, scale=problem.scale, plan=plan)
     assert problems.error(out, expected(problem)) < cases.TOLERANCE
+
+
+TAILED = cases.Case("x", 8, 2, 64, (70, 33, 130), (3, 1, 2), tail=True)
+
+
+@pytest.mark.parametrize("splits", [2, 3, 7, 64])
+def test_a_tail_takes_a_split_of_its_own(splits):
+    """However many share the cache beside it."""
+    problem = problems.make(TAILED, "cpu", seed=splits)
+    assert problems.error(run(problem, HOPPER, splits), expected(problem)) < cases.TOLERANCE
+
+
+@pytest.mark.parametrize("capability", [HOPPER, AMPERE], ids=["sm_90", "sm_86"])
+def test_a_tail_of_what_the_cache_holds_changes_nothing(capability):
+    """Keys and values read back from the cache give the attention that the cache itself gives."""
+    problem = problems.make(replace(TAILED, tail=False), "cpu", seed=6, dtype=torch.float32)
+    rows = [
+        (keys[-count:], values[-count:])
+        for pages, length, count in zip(problem.table, problem.case.lens, problem.case.query_lens, strict=True)
+        for keys, values in [tokens_of(problem.cache, pages, length, 64, "e4nv")]
+    ]
+    keys, values = (torch.cat(part).float() for part in zip(*rows, strict=True))
+    found = run(replace(problem, tail={"tail_key": keys, "tail_value": values}), capability)
+    assert problems.error(found, run(problem, capability).double()) < 2e-3
+
+
+@pytest.mark.parametrize("capability", [HOPPER, AMPERE], ids=["sm_90", "sm_86"])
+def test_no_row_sees_a_later_one_of_the_tail(capability):
+    """Whatever the last draft's key and value are, the rows before it are the same to the last bit."""
+    problem = problems.make(TAILED, "cpu", seed=7)
+    before = run(problem, capability)
+    for rows in problem.tail.values():
+        rows[2] += 1.0
+    after = run(problem, capability)
+    assert torch.equal(before[:2], after[:2])
+    assert not torch.equal(before[2], after[2])
+    assert torch.equal(before[3:], after[3:])
+
+
+def test_a_tail_may_lie_between_others_numbers():
+    """Keys and values are parts of the rows that a layer's projection wrote."""
+    problem = problems.make(TAILED, "cpu", seed=8)
+    found = run(problem, HOPPER)
+    wide = torch.full((problem.query.shape[0], 2, 4, 64), float("nan"), dtype=problem.query.dtype)
+    for i, rows in enumerate(problem.tail.values()):
+        wide[:, i, 1:3] = rows
+    problem.tail = {"tail_key": wide[:, 0, 1:3], "tail_value": wide[:, 1, 1:3]}
+    assert torch.equal(run(problem, HOPPER), found)
+
+
+def test_a_tail_that_cannot_be_read_is_refused():
+    """Before anything is launched, with what was found and what is needed."""
+    problem = problems.make(TAILED, "cpu", seed=9)
+    arguments = {"max_query_len": 3, "scale": problem.scale}
+    with pytest.raises(ValueError, match="no tail_value"):
+        tq_verify(*problem.arguments(), **arguments, tail_key=problem.tail["tail_key"])
+    with pytest.raises(ValueError, match=r"holds torch\.float32 and the query"):
+        tq_verify(*problem.arguments(), **arguments, **{name: one.float() for name, one in problem.tail.items()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 TOLERANCE = 1e-2
 """Of norm(out - reference) / norm(reference); bfloat16's own rounding of the output is 1.7e-3."""
@@ -22,6 +22,12 @@ class Case:
     fp8_format: str = "e4nv"
     key_scale: float = 1.0
     value_scale: float = 1.0
+    tail: bool = False
+    """Query tokens come as keys and values of their own, and their slots hold what is no number."""
+    by_heads: bool = False
+    """A head's tokens of a page follow each other, instead of a token's heads."""
+    triton: bool = False
+    """Measured in triton also where the form in CUDA serves: the figure that one with a tail is held against."""
 
 
 def edges(lens: tuple[int, ...], wide: int) -> tuple[Case, ...]:
@@ -54,13 +60,24 @@ def edges(lens: tuple[int, ...], wide: int) -> tuple[Case, ...]:
         Case("tiny values", 8, 1, 128, (long,), (4,), value_scale=1e-3),
         Case("huge values", 8, 1, 128, (long,), (4,), value_scale=1e4),
         Case("sharp attention", 8, 1, 128, (long,), (4,), key_scale=30.0),
+        Case("verify, head-major pages", 12, 3, 128, lens, (3,) * len(lens), by_heads=True),
+        Case("decode, head-major pages", 16, 2, wide, lens, (1,) * len(lens), by_heads=True),
+        Case("verify, head-major pages, 8 KV heads", 32, 8, 128, (17, long), (5, 5), by_heads=True),
         Case("e4b15 keys", 8, 1, 128, lens, (3,) * len(lens), fp8_format="e4b15", key_scale=0.4),
     )
 
 
-CPU_EDGES = edges((1, 17, 70), wide=128)
-GPU_EDGES = edges((1, 15, 17, 8191, 80), wide=256)
-BENCHED = tuple(
+def with_tails(found: tuple[Case, ...]) -> tuple[Case, ...]:
+    """Each case, and once more with a raw tail."""
+    return (*found, *(replace(case, name=f"{case.name}, raw tail", tail=True) for case in found))
+
+
+CPU_EDGES = (
+    *with_tails(edges((1, 17, 70), wide=128)),
+    Case("long, raw tail", 4, 1, 64, (1, 15, 17, 8191), (2, 2, 2, 3), tail=True),
+)
+GPU_EDGES = with_tails(edges((1, 15, 17, 8191, 80), wide=256))
+_PLAIN = tuple(
     Case(f"{name}, B={batch}, {context // 1024}K", heads, kv_heads, dim, (context,) * batch, (count,) * batch)
     for name, heads, kv_heads, dim, counts in (
         ("8/1/256", 8, 1, 256, (6, 1)),
@@ -72,3 +89,16 @@ BENCHED = tuple(
     for context in (8192, 32768, 131072)
     for count in counts
 )
+_HEAD_MAJOR = tuple(
+    replace(case, name=f"{case.name}, head-major", by_heads=True)
+    for case in _PLAIN
+    if case.name in {"16/2/256, B=8, 32K", "32/8/128, B=8, 32K"}
+)
+_IN_TRITON = tuple(
+    replace(case, name=f"{case.name}, in triton{', raw tail' * tail}", tail=tail, triton=True)
+    for case in _PLAIN
+    for tail in (False, True)
+    if case.name in {f"{shape}, B={size}" for shape in ("8/1/256", "32/8/128") for size in ("1, 8K", "8, 32K")}
+)
+BENCHED = (*_PLAIN, *_HEAD_MAJOR, *_IN_TRITON)
+"""The grid, some of it with head-major pages, and what a raw tail costs beside the same form without one."""

@@ -51,7 +51,8 @@ def failure(case: cases.Case, device: str) -> str | None:
         return None
     seed = int(torch.randint(2**31, ()).item())
     problem = problems.make(case, device, seed)
-    found = problems.error(poisoned(problem), reference(*problem.arguments(), scale=problem.scale))
+    expected = reference(*problem.arguments(), scale=problem.scale, fp8_format=case.fp8_format, **problem.tail)
+    found = problems.error(poisoned(problem), expected)
     if found < cases.TOLERANCE:
         return None
     return f"{case.name}: error {found:.2e}, allowed {cases.TOLERANCE:.0e} (seed {seed})"
@@ -64,7 +65,8 @@ def poisoned(
 
     ``capability`` and ``splits`` take the place of the device's and the plan's.
     """
-    shape = shape_of(problem.query, problem.cache, len(problem.case.lens), problem.max_query_len)
+    batch, tail = len(problem.case.lens), bool(problem.tail)
+    shape = shape_of(problem.query, problem.cache, batch, problem.max_query_len, tail=tail)
     plan = plan_for(shape if capability is None else replace(shape, capability=capability))
     plan = replace(plan, splits=splits or plan.splits)
     scratch = scratch_for(plan, problem.query)
@@ -79,4 +81,5 @@ def poisoned(
         plan=plan,
         scratch=scratch,
         out=out,
+        **problem.tail,
     )

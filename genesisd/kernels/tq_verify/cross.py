@@ -10,12 +10,15 @@ from genesisd.kernels.tq_verify.plan import Plan, power_of_two
 POINTERS = {
     "query": "*bf16", "cache": "*u8", "table": "*i32", "lens": "*i32", "starts": "*i32", "part": "*fp32", "lse": "*fp32",
 }  # fmt: skip
+TAIL = {"tail_key": "*bf16", "tail_value": "*bf16", "key_stride": "i32", "value_stride": "i32"}
 NUMBERS = {"scale_log2": "fp32", "q_stride": "i32", "table_stride": "i32", "page_words": "i32", "splits": "i32"}
 ALIGNED = {*POINTERS, "q_stride", "table_stride", "page_words"}
 
 
-def needs(plan: Plan, capability: tuple[int, int], head_dim: int, group: int, max_query_len: int) -> Needs:
-    """Compile a plan's kernel for pages of 16 tokens and one KV head."""
+def needs(
+    plan: Plan, capability: tuple[int, int], head_dim: int, group: int, max_query_len: int, *, tail: bool = False
+) -> Needs:
+    """Compile a plan's kernel for pages of 16 tokens and one KV head, the query tokens in the cache or in a tail."""
     if plan.form == "warp-group":
         return _warp_group_needs(plan, head_dim, group, max_query_len)
     kernel = FORMS[plan.form]
@@ -26,8 +29,11 @@ def needs(plan: Plan, capability: tuple[int, int], head_dim: int, group: int, ma
         "BLOCKS": -(-group * max_query_len // plan.rows), "FP8": plan.keys == "fp8", "E4B15": capability < (8, 9),
         "ASM": True, "STAGES": plan.stages,
     }  # fmt: skip
-    types = {name: POINTERS.get(name) or NUMBERS[name] for name in kernel.arg_names if name not in constants}
-    return needs_of(kernel, types, constants, ALIGNED, capability, warps=plan.warps, stages=plan.stages)
+    known = POINTERS | NUMBERS | (TAIL if tail else {})
+    constants |= {name: None for name in kernel.arg_names if name not in known | constants}
+    types = {name: known[name] for name in kernel.arg_names if name not in constants}
+    aligned = ALIGNED | set(TAIL) if tail else ALIGNED
+    return needs_of(kernel, types, constants, aligned, capability, warps=plan.warps, stages=plan.stages)
 
 
 def _warp_group_needs(plan: Plan, head_dim: int, group: int, max_query_len: int) -> Needs:

@@ -178,3 +178,19 @@ def span(length, split, splits, N: tl.constexpr, CHUNK: tl.constexpr):
     chunk = tl.maximum(tl.cdiv(tl.cdiv(length, splits), N) * N, CHUNK)
     first = split * chunk
     return first, tl.minimum(first + chunk, length), tl.cdiv(length, chunk)
+
+
+@triton.jit
+def span_beside(length, q_len, split, splits, N: tl.constexpr, CHUNK: tl.constexpr, TAIL: tl.constexpr):
+    """The tokens of one split out of the cache, how many splits have work, and how many tokens the cache has.
+
+    With a tail the first split is its program's, and the cache is read without the query tokens. That split's span is
+    not empty (it lies before the first token), so it has work also where the cache has none.
+    """
+    if TAIL:
+        stored = tl.maximum(length - q_len, 0)
+        first, last, active = span(stored, split - 1, splits - 1, N, CHUNK)
+        return first, last, active + 1, stored
+    else:  # noqa: RET505 (a constexpr branch)
+        first, last, active = span(length, split, splits, N, CHUNK)
+        return first, last, active, length

@@ -28,6 +28,15 @@ class Setting:
     sliding_window: int = 0
 
 
+@dataclass(frozen=True)
+class Rows:
+    """A tensor of tokens: [tokens, heads, head_dim], with its strides in elements."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+
+
 def expected_format(capability: tuple[int, int]) -> str:
     """The FP8 format that the backend stores on a device: below sm 8.9 there is no e4nv."""
     return "e4nv" if capability >= (8, 9) else "e4b15"
@@ -40,6 +49,25 @@ def device_refusal(capability: tuple[int, int], fp8_format: str, done: str) -> s
     expected = expected_format(capability)
     if fp8_format != expected:
         return f"keys {done} as {fp8_format}, but this device's format is {expected}"
+    return None
+
+
+def tail_refusal(
+    query: Rows, key: Rows | None, value: Rows | None, *, kv_heads: int, form: str, splits: int
+) -> str | None:
+    """Why a raw tail is not read beside a query by a plan of this form and number of splits, or None."""
+    wanted = (query.shape[0], kv_heads, query.shape[2])
+    for name, found in (("tail_key", key), ("tail_value", value)):
+        if found is None:
+            return f"no {name}: a tail has both, or the cache holds all tokens and neither is given"
+        if found.shape != wanted:
+            return f"{name} of shape {list(found.shape)}: {list(wanted)} is needed, a row for each row of the query"
+        if found.dtype != query.dtype:
+            return f"{name} holds {found.dtype} and the query {query.dtype}: give both as the same"
+        if found.strides[1:] != (wanted[2], 1):
+            return f"{name}'s heads do not follow each other (strides {found.strides}): copy it with .contiguous()"
+    if form == "warp-group" or splits < 2:
+        return f"a plan of the form {form} and {splits} splits has no program for a tail: plan for a shape with one"
     return None
 
 
@@ -59,6 +87,8 @@ def _layout(setting: Setting) -> str | None:
         return f"the cache has another layout: {found}"
     if any(stride % 4 for stride in setting.cache_strides):
         return f"cache strides of {setting.cache_strides} bytes are not all multiples of 4, which the loads need"
+    if setting.kv_heads * setting.cache_strides[2] // 4 >= 2**31:
+        return f"KV heads lie {setting.cache_strides[2]} bytes apart: within 8 GiB all of them have to begin"
     return None
 
 

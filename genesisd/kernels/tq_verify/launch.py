@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from genesisd.kernels.tq_verify import hopper
+from genesisd.kernels.tq_verify.guards import Rows, tail_refusal
 from genesisd.kernels.tq_verify.merge import merge
 from genesisd.kernels.tq_verify.plan import Plan, Shape, plan_for, power_of_two
 from genesisd.kernels.tq_verify.query_major import query_major
@@ -25,7 +26,7 @@ class Scratch:
     lse: torch.Tensor
 
 
-def shape_of(query: torch.Tensor, cache: torch.Tensor, batch: int, max_query_len: int) -> Shape:
+def shape_of(query: torch.Tensor, cache: torch.Tensor, batch: int, max_query_len: int, *, tail: bool = False) -> Shape:
     """What a plan depends on, of these tensors and their device."""
     capability, processors = (9, 0), 4
     if query.is_cuda:
@@ -41,6 +42,7 @@ def shape_of(query: torch.Tensor, cache: torch.Tensor, batch: int, max_query_len
         capability,
         processors,
         warp_groups=hopper.serves(query),
+        tail=tail,
     )
 
 
@@ -65,6 +67,8 @@ def tq_verify(
     plan: Plan | None = None,
     scratch: Scratch | None = None,
     out: torch.Tensor | None = None,
+    tail_key: torch.Tensor | None = None,
+    tail_value: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Attention of each sequence's newest tokens over its cache, these tokens included, causal among them.
 
@@ -80,17 +84,32 @@ def tq_verify(
         plan: the cut; must stay the same for a captured graph. Default: that of the shape.
         scratch: of at least the plan's size.
         out: like query.
+        tail_key: [query tokens, KV heads, head_dim] of query's type, contiguous heads: where given, query tokens are
+            read from here and from tail_value, and never from the cache, whose slots for them may hold anything.
+        tail_value: likewise, their values.
+
+    Raises:
+        ValueError: a tail that lies otherwise, or a plan whose form takes none.
     """
     batch = lens.shape[0]
-    plan = plan or plan_for(shape_of(query, cache, batch, max_query_len))
+    tail = None if tail_key is None and tail_value is None else (tail_key, tail_value)
+    plan = plan or plan_for(shape_of(query, cache, batch, max_query_len, tail=tail is not None))
+    if tail is not None:
+        refused = tail_refusal(*map(_rows, (query, *tail)), kv_heads=cache.shape[2], form=plan.form, splits=plan.splits)
+        if refused is not None:
+            raise ValueError(refused)
     scratch = scratch or scratch_for(plan, query)
     out = torch.empty_like(query) if out is None else out
-    _attend(query, cache, table, lens, starts, plan, scratch, batch, max_query_len, scale, fp8_format)
-    _merge(lens, starts, plan, scratch, out, batch, max_query_len, cache.shape[2])
+    _attend(query, cache, table, lens, starts, plan, scratch, batch, max_query_len, scale, fp8_format, tail)
+    _merge(lens, starts, plan, scratch, out, batch, max_query_len, cache.shape[2], tail is not None)
     return out
 
 
-def _attend(query, cache, table, lens, starts, plan, scratch, batch, max_query_len, scale, fp8_format) -> None:
+def _rows(tensor: torch.Tensor | None) -> Rows | None:
+    return None if tensor is None else Rows(tuple(tensor.shape), tensor.stride(), str(tensor.dtype))
+
+
+def _attend(query, cache, table, lens, starts, plan, scratch, batch, max_query_len, scale, fp8_format, tail) -> None:
     if plan.form == "warp-group":
         hopper.launch(
             query, cache, table, lens, starts, scratch.part, scratch.lse,
@@ -101,9 +120,11 @@ def _attend(query, cache, table, lens, starts, plan, scratch, batch, max_query_l
     heads, dim = query.shape[1:]
     group = heads // kv_heads
     blocks = -(-max_query_len * group // plan.rows)
+    key, value = tail or (None, None)
     FORMS[plan.form][(plan.splits, kv_heads, batch * blocks)](
         query, cache, table, lens, starts, scratch.part, scratch.lse,
         scale / math.log(2), query.stride(0), table.stride(0), cache.stride(0) // 4, plan.splits,
+        key, value, tail and key.stride(0), tail and value.stride(0),
         POS=cache.stride(1) // 4, HEAD=cache.stride(2) // 4, PAGE=page_size, KV_HEADS=kv_heads, GROUP=group,
         D=dim, BLOCK_D=power_of_two(dim), M=plan.rows, N=plan.tokens, CHUNK=plan.chunk,
         BLOCKS=blocks, FP8=plan.keys == "fp8", E4B15=fp8_format == "e4b15", ASM=not interpreted(),
@@ -111,7 +132,7 @@ def _attend(query, cache, table, lens, starts, plan, scratch, batch, max_query_l
     )  # fmt: skip
 
 
-def _merge(lens, starts, plan, scratch, out, batch, max_query_len, kv_heads) -> None:
+def _merge(lens, starts, plan, scratch, out, batch, max_query_len, kv_heads, tail) -> None:
     if plan.form == "warp-group":
         hopper.merge(
             lens, starts, scratch.part, scratch.lse, out,
@@ -124,7 +145,7 @@ def _merge(lens, starts, plan, scratch, out, batch, max_query_len, kv_heads) -> 
     merge[(batch * max_query_len, heads, block_d // width)](
         scratch.part, scratch.lse, lens, starts, out, out.stride(0), plan.splits,
         HEADS=heads, D=dim, BLOCK_D=block_d, N=plan.tokens, CHUNK=plan.chunk,
-        BLOCK=block, WIDTH=width, MAX_QUERY=max_query_len, num_warps=4,
+        BLOCK=block, WIDTH=width, MAX_QUERY=max_query_len, TAIL=tail, num_warps=4,
     )  # fmt: skip
 
 

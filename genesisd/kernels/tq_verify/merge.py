@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from genesisd.kernels.tq_verify.device import span
+from genesisd.kernels.tq_verify.device import span_beside
 
 
 @triton.jit(do_not_specialize=["splits"])
@@ -11,15 +11,17 @@ def merge(
     part, lse, lens, starts, out, out_stride, splits,
     HEADS: tl.constexpr, D: tl.constexpr, BLOCK_D: tl.constexpr, N: tl.constexpr,
     CHUNK: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr, MAX_QUERY: tl.constexpr,
+    TAIL: tl.constexpr = False,
 ):  # fmt: skip
     """One program a (query token, head, WIDTH columns). A row that sees no token is zero."""
     seq = tl.program_id(0) // MAX_QUERY
     j = tl.program_id(0) % MAX_QUERY
     head = tl.program_id(1)
     q0 = tl.load(starts + seq)
-    if j >= tl.load(starts + seq + 1) - q0:
+    q_len = tl.load(starts + seq + 1) - q0
+    if j >= q_len:
         return
-    _, _, active = span(tl.load(lens + seq), 0, splits, N, CHUNK)
+    _, _, active, _ = span_beside(tl.load(lens + seq), q_len, 0, splits, N, CHUNK, TAIL)
     row = ((q0 + j).to(tl.int64) * HEADS + head) * splits
     col = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)
     m = -1e30

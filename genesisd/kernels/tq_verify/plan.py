@@ -21,7 +21,8 @@ class Plan:
     stages: int
     warps: int
     splits: int
-    """Programs that share one sequence's tokens; in the form "warp-group", chunks that all sequences' tokens make."""
+    """Programs that share one sequence's tokens; in the form "warp-group", chunks that all sequences' tokens make.
+    With a tail one more, the first, which takes the tail."""
     chunk: int = 64
     """Fewest tokens worth a program of their own."""
     resident: int = 2
@@ -45,6 +46,8 @@ class Shape:
     processors: int
     warp_groups: bool = False
     """Whether the form in CUDA can serve: what it needs beyond a shape is asked by hopper.serves."""
+    tail: bool = False
+    """Whether query tokens come from keys and values of their own; the form in CUDA takes none."""
 
 
 def power_of_two(n: int) -> int:
@@ -55,7 +58,7 @@ def power_of_two(n: int) -> int:
 def plan_for(shape: Shape) -> Plan:
     """The cut for a shape; figures that led to it are in docs/kernels.md."""
     rows = shape.max_query_len * shape.group
-    if shape.warp_groups:
+    if shape.warp_groups and not shape.tail:
         tile = _warp_group(rows, shape.head_dim)
     elif shape.capability != (9, 0):  # FP8 products of these sizes spill on sm 10.0 and 12.0, and overrun 12.0's memory
         tile = _widened(rows, shape.head_dim)
@@ -70,7 +73,7 @@ def plan_for(shape: Shape) -> Plan:
         return replace(
             tile, splits=chunks, columns=columns, parts=_parts(shape.batch * shape.kv_heads * rows, shape.head_dim)
         )
-    return replace(tile, splits=max(1, programs // shape.batch))
+    return replace(tile, splits=max(1, programs // shape.batch) + shape.tail)
 
 
 def _warp_group(rows: int, head_dim: int) -> Plan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -21,6 +21,8 @@ class Problem:
     table: torch.Tensor
     lens: torch.Tensor
     starts: torch.Tensor
+    tail: dict[str, torch.Tensor] = field(default_factory=dict)
+    """tq_verify's tail_key and tail_value, or nothing."""
 
     @property
     def scale(self) -> float:
@@ -53,7 +55,29 @@ def make(case: Case, device: str, seed: int, spare: int = 1, dtype: torch.dtype 
     tokens = sum(case.query_lens)
     query = torch.randn(tokens, case.heads, case.dim, device=device, generator=generator).to(dtype)
     starts = torch.tensor([0, *torch.tensor(case.query_lens).cumsum(0).tolist()], dtype=torch.int32, device=device)
-    return Problem(case, query, cache, table, torch.tensor(case.lens, dtype=torch.int32, device=device), starts)
+    if case.by_heads:
+        cache = by_heads(cache)
+    lens = torch.tensor(case.lens, dtype=torch.int32, device=device)
+    made = Problem(case, query, cache, table, lens, starts)
+    if case.tail:
+        for name, size in (("tail_key", case.key_scale), ("tail_value", case.value_scale)):
+            rows = torch.randn(tokens, case.kv_heads, case.dim, device=device, generator=generator) * size
+            made.tail[name] = rows.to(dtype)
+        unwrite(made)
+    return made
+
+
+def by_heads(cache: torch.Tensor) -> torch.Tensor:
+    """The same cache laid out as some of the engine's releases do: a head's tokens of a page follow each other."""
+    return cache.transpose(1, 2).contiguous().transpose(1, 2)
+
+
+def unwrite(problem: Problem) -> None:
+    """Fill the slots of all query tokens with what is not a number."""
+    page = problem.case.page
+    for sequence, (length, count) in enumerate(zip(problem.case.lens, problem.case.query_lens, strict=True)):
+        for position in range(max(length - count, 0), length):
+            problem.cache[problem.table[sequence, position // page].long(), position % page] = 0xFF
 
 
 def error(out: torch.Tensor, expected: torch.Tensor) -> float:

@@ -14,9 +14,10 @@ from genesisd.kernels.tq_verify.device import (
     load_values,
     pages_at,
     rows_at,
-    span,
+    span_beside,
     to_fp8,
 )
+from genesisd.kernels.tq_verify.tail import attend_tail
 
 
 @triton.jit
@@ -75,12 +76,17 @@ def split_query(q, FP8: tl.constexpr, ASM: tl.constexpr):
 @triton.jit(do_not_specialize=["splits"])
 def query_major(
     query, cache, table, lens, starts, part, lse, scale_log2, q_stride, table_stride, page_words, splits,
+    tail_key, tail_value, key_stride, value_stride,
     POS: tl.constexpr, HEAD: tl.constexpr, PAGE: tl.constexpr, KV_HEADS: tl.constexpr, GROUP: tl.constexpr,
     D: tl.constexpr, BLOCK_D: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
     CHUNK: tl.constexpr, BLOCKS: tl.constexpr, FP8: tl.constexpr, E4B15: tl.constexpr, ASM: tl.constexpr,
     STAGES: tl.constexpr,
 ):  # fmt: skip
-    """Attention of up to M query rows over one split; writes its normalised output and log2 of its sum."""
+    """Attention of up to M query rows over one split; writes its normalised output and log2 of its sum.
+
+    Without a tail its four arguments are None, and nothing of it is compiled.
+    """
+    TAIL: tl.constexpr = tail_key is not None
     split = tl.program_id(0)
     head = tl.program_id(1)
     seq = tl.program_id(2) // BLOCKS
@@ -88,11 +94,18 @@ def query_major(
     q0 = tl.load(starts + seq)
     q_len = tl.load(starts + seq + 1) - q0
     length = tl.load(lens + seq)
-    first, last, _ = span(length, split, splits, N, CHUNK)
+    first, last, _, stored = span_beside(length, q_len, split, splits, N, CHUNK, TAIL)
     if first >= last:
         return
     if block * M >= q_len * GROUP:
         return
+    if TAIL:  # noqa: SIM102 (a constexpr branch)
+        if split == 0:
+            attend_tail(
+                query, tail_key, tail_value, part, lse, scale_log2, q_stride, key_stride, value_stride, splits,
+                q0, q_len, length, head, block * M, KV_HEADS, GROUP, D, BLOCK_D, M, ASM,
+            )  # fmt: skip
+            return
     row = block * M + tl.arange(0, M)
     ok = row // GROUP < q_len
     limit = tl.where(ok, length - q_len + row // GROUP, -1)
@@ -107,19 +120,23 @@ def query_major(
     z = tl.zeros([M], tl.float32)
     table += seq.to(tl.int64) * table_stride
     head_at = head * HEAD
-    seen_by_all = tl.maximum(tl.minimum(last, length - q_len + 1) - first, 0) // N * N
+    if TAIL:  # all rows see all that is stored
+        limit = tl.full([M], stored - 1, tl.int32)
+        seen_by_all = (last - first) // N * N
+    else:
+        seen_by_all = tl.maximum(tl.minimum(last, length - q_len + 1) - first, 0) // N * N
     pages = pages_at(table, first, last, page_words, POS, PAGE, N, ASM)
     for start in tl.range(first, first + seen_by_all, N, num_stages=STAGES):
         here = pages
         pages = pages_at(table, start + N, last, page_words, POS, PAGE, N, ASM)
         acc, m, l, z = tile(
-            acc, m, l, z, q_high, q_low, factor, limit, here, start, length, cache, head_at,
+            acc, m, l, z, q_high, q_low, factor, limit, here, start, stored, cache, head_at,
             POS, D, BLOCK_D, N, FP8, E4B15, ASM, False,
         )  # fmt: skip
     for start in tl.range(first + seen_by_all, last, N, num_stages=1):
         here = pages_at(table, start, last, page_words, POS, PAGE, N, ASM)
         acc, m, l, z = tile(
-            acc, m, l, z, q_high, q_low, factor, limit, here, start, length, cache, head_at,
+            acc, m, l, z, q_high, q_low, factor, limit, here, start, stored, cache, head_at,
             POS, D, BLOCK_D, N, FP8, E4B15, ASM, True,
         )  # fmt: skip
     some = l > 0

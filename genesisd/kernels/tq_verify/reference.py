@@ -54,11 +54,17 @@ def reference(
     *,
     scale: float,
     fp8_format: str = "e4nv",
+    tail_key: torch.Tensor | None = None,
+    tail_value: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """As launch.tq_verify, float64, a sequence at a time."""
     outs = []
     for sequence, length in enumerate(lens.tolist()):
-        rows = query[starts[sequence] : starts[sequence + 1]]
-        keys, values = tokens_of(cache, table[sequence], length, query.shape[2], fp8_format)
-        outs.append(attend(rows, keys, values, scale))
+        first, end = int(starts[sequence]), int(starts[sequence + 1])
+        newest = 0 if tail_key is None else min(end - first, length)
+        keys, values = tokens_of(cache, table[sequence], length - newest, query.shape[2], fp8_format)
+        if tail_key is not None and tail_value is not None:
+            keys = torch.cat([keys, tail_key[end - newest : end].double()])
+            values = torch.cat([values, tail_value[end - newest : end].double()])
+        outs.append(attend(query[first:end], keys, values, scale))
     return torch.cat(outs) if outs else torch.empty_like(query, dtype=torch.float64)

@@ -38,24 +38,29 @@ def floor_us(case: cases.Case, found: Rates) -> float:
 
 
 def measure(case: cases.Case, found: Rates, theirs: object | None) -> Measured:
-    """One case: ours, upstream's if its kernel is given, and the errors of both at the shortest context."""
+    """One case: ours, upstream's if its kernel is given, and the errors of both at the shortest context.
+
+    Upstream's stands beside our fastest form alone, and knows no tail.
+    """
     size = sum(case.lens) * case.kv_heads * K8V4(case.dim).slot_bytes
     spare = max(1, min(16, math.ceil(SPREAD / size)))
     problem = problems.make(case, "cuda", seed=int(torch.randint(2**31, ()).item()), spare=spare)
     tables = every_table(problem, spare)
-    plan = plan_for(shape_of(problem.query, problem.cache, len(case.lens), problem.max_query_len))
+    shape = shape_of(problem.query, problem.cache, len(case.lens), problem.max_query_len, tail=case.tail)
+    plan = plan_for(replace(shape, warp_groups=False) if case.triton else shape)
     scratch, out = scratch_for(plan, problem.query), torch.empty_like(problem.query)
 
     def ours(i: int) -> torch.Tensor:
         turn = replace(problem, table=tables[i % spare]).arguments()
         return tq_verify(
-            *turn, max_query_len=problem.max_query_len, scale=problem.scale, plan=plan, scratch=scratch, out=out
-        )
+            *turn, max_query_len=problem.max_query_len, scale=problem.scale, plan=plan, scratch=scratch, out=out,
+            **problem.tail,
+        )  # fmt: skip
 
     ours_us = graph_us(ours, 16)
     upstream_us = None
     errors: tuple[float | None, float | None] = (None, None)
-    if theirs is not None:
+    if theirs is not None and not case.triton:
         run = theirs.prepared(problem, tables)
         upstream_us = graph_us(run, 4 if sum(case.lens) < 2**18 else 1, samples=5)
         if max(case.lens) <= 8192 and len(case.lens) == 1:

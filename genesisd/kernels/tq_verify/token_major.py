@@ -14,9 +14,10 @@ from genesisd.kernels.tq_verify.device import (
     load_values,
     pages_at,
     rows_at,
-    span,
+    span_beside,
     to_fp8,
 )
+from genesisd.kernels.tq_verify.tail import attend_tail
 
 
 @triton.jit
@@ -48,12 +49,17 @@ def tile(
 @triton.jit(do_not_specialize=["splits"])
 def token_major(
     query, cache, table, lens, starts, part, lse, scale_log2, q_stride, table_stride, page_words, splits,
+    tail_key, tail_value, key_stride, value_stride,
     POS: tl.constexpr, HEAD: tl.constexpr, PAGE: tl.constexpr, KV_HEADS: tl.constexpr, GROUP: tl.constexpr,
     D: tl.constexpr, BLOCK_D: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
     CHUNK: tl.constexpr, BLOCKS: tl.constexpr, FP8: tl.constexpr, E4B15: tl.constexpr, ASM: tl.constexpr,
     STAGES: tl.constexpr,
 ):  # fmt: skip
-    """Attention of up to M query rows over one split; writes its normalised output and log2 of its sum."""
+    """Attention of up to M query rows over one split; writes its normalised output and log2 of its sum.
+
+    Without a tail its four arguments are None, and nothing of it is compiled.
+    """
+    TAIL: tl.constexpr = tail_key is not None
     tl.static_assert(FP8 and not E4B15, "the token-major form needs FP8 matrix units")
     split = tl.program_id(0)
     head = tl.program_id(1)
@@ -62,11 +68,18 @@ def token_major(
     q0 = tl.load(starts + seq)
     q_len = tl.load(starts + seq + 1) - q0
     length = tl.load(lens + seq)
-    first, last, _ = span(length, split, splits, N, CHUNK)
+    first, last, _, stored = span_beside(length, q_len, split, splits, N, CHUNK, TAIL)
     if first >= last:
         return
     if block * M >= q_len * GROUP:
         return
+    if TAIL:  # noqa: SIM102 (a constexpr branch)
+        if split == 0:
+            attend_tail(
+                query, tail_key, tail_value, part, lse, scale_log2, q_stride, key_stride, value_stride, splits,
+                q0, q_len, length, head, block * M, KV_HEADS, GROUP, D, BLOCK_D, M, ASM,
+            )  # fmt: skip
+            return
     d = tl.arange(0, BLOCK_D)
     both = tl.arange(0, 2 * M)
     twice = block * M + both % M
@@ -87,18 +100,22 @@ def token_major(
     z = tl.zeros([N, M], tl.float32)
     table += seq.to(tl.int64) * table_stride
     head_at = head * HEAD
-    seen_by_all = tl.maximum(tl.minimum(last, length - q_len + 1) - first, 0) // N * N
+    if TAIL:  # all rows see all that is stored
+        limit = tl.full([M], stored - 1, tl.int32)
+        seen_by_all = (last - first) // N * N
+    else:
+        seen_by_all = tl.maximum(tl.minimum(last, length - q_len + 1) - first, 0) // N * N
     pages = pages_at(table, first, last, page_words, POS, PAGE, N, ASM)
     for start in tl.range(first, first + seen_by_all, N, num_stages=STAGES):
         here = pages
         pages = pages_at(table, start + N, last, page_words, POS, PAGE, N, ASM)
         acc, m, l, z = tile(
-            acc, m, l, z, q_t, factor, limit, here, start, length, cache, head_at, POS, D, BLOCK_D, M, N, ASM, False
+            acc, m, l, z, q_t, factor, limit, here, start, stored, cache, head_at, POS, D, BLOCK_D, M, N, ASM, False
         )  # fmt: skip
     for start in tl.range(first + seen_by_all, last, N, num_stages=1):
         here = pages_at(table, start, last, page_words, POS, PAGE, N, ASM)
         acc, m, l, z = tile(
-            acc, m, l, z, q_t, factor, limit, here, start, length, cache, head_at, POS, D, BLOCK_D, M, N, ASM, True
+            acc, m, l, z, q_t, factor, limit, here, start, stored, cache, head_at, POS, D, BLOCK_D, M, N, ASM, True
         )  # fmt: skip
     total = tl.sum(l, 0)
     some = total > 0
