@@ -7,6 +7,7 @@ which reads no length on the CPU, so that a captured CUDA graph stays true when 
 
 from __future__ import annotations
 
+import functools
 import logging
 import sys
 from typing import Any
@@ -117,11 +118,17 @@ def _verified(builder: Any, layers: list[Any]) -> int:
 def _route(builder: Any, layers: list[Any], query_len: int) -> Route:
     config, setting = builder.vllm_config, _setting(builder, layers[0].impl, query_len)
     route = Route(setting, config.scheduler_config.max_num_seqs, config.model_config.dtype, builder.device)
-    logger.info(
-        "P67: %d layers decode, and verify up to %d tokens, by tq_verify, with %.1f MiB for all layers together",
-        len(layers), query_len, route.reserved / 2**20,
-    )  # fmt: skip
+    _tell(
+        f"P67: {len(layers)} layers decode, and verify up to {query_len} tokens, by tq_verify, with "
+        f"{route.reserved / 2**20:.1f} MiB for all layers together"
+    )
     return route
+
+
+@functools.cache
+def _tell(text: str) -> None:
+    """Once: builders are made for memory, for graphs, and to serve."""
+    logger.info("%s", text)
 
 
 def _refusal(builder: Any, layers: list[Any], query_len: int) -> str | None:

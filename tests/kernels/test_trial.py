@@ -26,7 +26,7 @@ SETTING = Setting(LAYOUT, 16, 4, 2, 3, (9, 0), "e4nv", BY_TOKENS)
 @pytest.fixture(autouse=True)
 def _nothing_was_tried(monkeypatch):
     monkeypatch.setattr(trial, "_TRIED", {})
-    monkeypatch.setattr(hopper, "_LEFT_OUT", set())
+    monkeypatch.setattr(hopper, "_LEFT_OUT", {})
 
 
 def kernel(spoiled=lambda out, *_: None, **more):

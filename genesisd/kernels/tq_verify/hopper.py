@@ -18,8 +18,8 @@ ATTEND = ("hopper_units.cu", "hopper_query.cu", "hopper.cu")
 SHARE, MERGE = "hopper_share.cu", "hopper_merge.cu"
 TILE = 64
 THREADS = 128
-_LEFT_OUT: set[int] = set()
-"""Devices on which this form was found to fail."""
+_LEFT_OUT: dict[int, str] = {}
+"""Devices on which this form was found to fail, and how."""
 
 
 def source(rows: int) -> str:
@@ -72,7 +72,7 @@ def serves(query: torch.Tensor) -> bool:
 def leave_out(device: int, reason: str) -> None:
     """Serve nothing on a device from now on: the form was tried there, and failed."""
     logger.warning("tq_verify: the form in CUDA is left out, and triton's serve: %s", reason)
-    _LEFT_OUT.add(device)
+    _LEFT_OUT[device] = reason
 
 
 @functools.cache
