@@ -43,7 +43,7 @@ class Golden:
     """One recording.
 
     Attributes:
-        model: as the configuration names it.
+        model: as the configuration names it, with the flags that shape its answers.
         pin: id of the pin.
         build: name of the build, or None for the plain pin.
         casebook: name and digest of what was asked.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from genesisd.errors import GenesisError
+from genesisd.patches.serve_flags import Given, read
 from genesisd.pins.atomic import sync_folder, write_bytes
 from genesisd.probes.golden import Golden
 from genesisd.probes.golden_json import from_json, written
@@ -27,9 +28,24 @@ COMMAND = "command"
 _PLAIN = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
+SHAPING = frozenset(
+    {
+        "--config", "--dtype", "--quantization", "--kv-cache-dtype", "--load-format", "--revision", "--code-revision",
+        "--tokenizer", "--tokenizer-mode", "--tokenizer-revision", "--hf-overrides", "--rope-scaling", "--rope-theta",
+        "--generation-config", "--override-generation-config", "--chat-template", "--chat-template-content-format",
+        "--default-chat-template-kwargs", "--enable-auto-tool-choice", "--tool-call-parser", "--tool-parser-plugin",
+        "--reasoning-parser", "--reasoning-parser-plugin", "--enable-lora", "--lora-modules", "--logits-processors",
+    }
+)  # fmt: skip
+"""Flags by which a right engine answers otherwise. Those that only make it faster are none: what they change is a fault."""
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a recording is of: the model, the pin or ``COMMAND``, and the build (None without patches)."""
+    """What a recording is of: the model with what shapes its answers, the pin or ``COMMAND``, and the build.
+
+    The build is None without patches.
+    """
 
     model: str
     pin: str
@@ -45,7 +61,19 @@ def subject_of(worker: str, spec: WorkerSpec, start: Start | None) -> Subject | 
     """What a life is, for recordings; None for a life with a pin of whose start nothing is known."""
     if spec.pin is None:
         return Subject(worker, COMMAND, None)  # what two commands serve under one name need not be the same
-    return None if start is None else Subject(spec.model or worker, start.pin or spec.pin, start.build)
+    return None if start is None else Subject(shaped(spec, worker), start.pin or spec.pin, start.build)
+
+
+def shaped(spec: WorkerSpec, worker: str) -> str:
+    """The model and the flags by which it answers: two workers with one build need not say the same."""
+    given = {(one.name, one.keys): one for one in read(spec.args) if one.name in SHAPING}
+    flags = sorted(_written(one) for one in given.values())
+    return " ".join((spec.model or worker, *flags))
+
+
+def _written(one: Given) -> str:
+    name = ".".join((f"--no-{one.name.removeprefix('--')}" if one.negated else one.name, *one.keys))
+    return "=".join((name, *one.values))
 
 
 class Goldens:

@@ -125,6 +125,20 @@ def test_who_a_life_is():
     assert subject_of("w", own, None) == Subject("w", COMMAND, None)
 
 
+def test_two_workers_of_one_build_that_answer_otherwise_have_recordings_of_their_own():
+    """By the flags that shape answers, however they are written; what makes an engine faster must change nothing."""
+    start = Start("cpu-1+aa", pin="cpu")
+
+    def model(*args):
+        return subject_of("w", WorkerSpec(pin="cpu", model="m", args=args), start).model
+
+    assert model("--max-num-seqs", "8", "--enforce-eager", "--speculative-config.method=ngram") == "m"
+    parsed = model("--reasoning-parser", "qwen3", "-q", "fp8")
+    assert parsed == "m --quantization=fp8 --reasoning-parser=qwen3"
+    assert parsed == model("--quantization=fp8", "--reasoning_parser=deepseek_r1", "--reasoning-parser=qwen3")
+    assert len({model("--no-enable-lora"), model("--enable-lora"), model("--hf-overrides.a=1"), model()}) == 4
+
+
 def test_a_difference_has_to_be_named():
     """By a patch that is in the build; one that is named for nothing is not written down."""
     plain, mine = golden(a="1", b="1", c="1"), golden(BUILT, a="1", b="2", c="1")
