@@ -25,7 +25,7 @@ class Trying:
         self.box = make({"w": worker}, start=False, metrics={"listen": f"127.0.0.1:{self.metrics}"})
         self.box.module = "tests.helpers.experimenting"
         self.box.start()
-        self.name = until(self.named, 30, "a scratch worker")
+        self.name = until(self.named, what="a scratch worker")
         self.box.wait("w", "ready")
         self.box.wait(self.name, "ready")
 
@@ -66,7 +66,9 @@ def test_a_daemon_that_ends_takes_its_scratch_worker_along(trying: Trying, drain
     trying.box.module = "genesisd"
     trying.box.start()
     assert trying.events("bisection_step") == []
-    assert trying.events("bisection_ended") == []
+    # A search that would be pointless by now is given up; nothing that it saw counts.
+    ended = [(one["fields"]["guilty"], one["fields"]["text"]) for one in trying.events("bisection_ended")]
+    assert ended in ([], [([], "given up: an operator took over")])
 
 
 def test_a_scratch_worker_is_seen_and_is_no_worker_of_the_configuration(
@@ -81,7 +83,7 @@ def test_a_scratch_worker_is_seen_and_is_no_worker_of_the_configuration(
     assert 'worker="w"' in page
     assert "scratch-" not in page
     os.kill(trying.box.worker(trying.name)["pid"], signal.SIGKILL)
-    until(lambda: trying.box.worker(trying.name)["phase"] == "failed", 30)
+    until(lambda: trying.box.worker(trying.name)["phase"] == "failed")
     assert trying.box.ask("incidents", None, 20, open_only=False) == []
     trying.box.ask("reload")
     assert trying.box.worker("w")["phase"] == "ready"
@@ -91,10 +93,10 @@ def test_a_scratch_worker_is_seen_and_is_no_worker_of_the_configuration(
 def test_an_order_to_its_worker_ends_the_scratch_worker(trying: Trying, verb: str) -> None:
     """Nothing is tried for a worker that nobody wants, or that is begun with anew."""
     trying.box.ask("order", verb, "w")
-    until(lambda: not trying.scratches(), 30)
+    until(lambda: not trying.scratches() and trying.events("bisection_ended"))
     (ended,) = trying.events("bisection_ended")
     assert "an operator took over" in ended["fields"]["text"]
-    until(lambda: not list((trying.box.state / "workers").glob("scratch-*")), 30)
+    until(lambda: not list((trying.box.state / "workers").glob("scratch-*")))
 
 
 def test_a_worker_that_leaves_takes_its_scratch_worker_along(trying: Trying) -> None:
