@@ -211,7 +211,7 @@ class Flow(threading.Thread):
         return int(json.loads(self.lines[-2].removeprefix("data: "))["usage"]["completion_tokens"])
 
 
-def ask_engine(url: str, path: str, body: Any = None, timeout: float = 10) -> int:
+def ask_engine(url: str, path: str, body: Any = None, timeout: float = 60) -> int:
     """The status of one request; 0 when none came."""
     sent = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url + path, sent, {"content-type": "application/json"})

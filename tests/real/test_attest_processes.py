@@ -95,7 +95,7 @@ def test_every_role_runs_the_build_and_says_so(serve: Serve, build: Build, tmp_p
     """Decorated routes, compiled steps, constants of validated classes: alive in the process that is there for them."""
     with living(serve, build, tmp_path) as life:
         # A report is up to a second old: what was loaded just before the server answered may not be in it yet.
-        found = until(lambda: (one := life.look()).state is not State.PENDING and _all_told(one) and one, 30)
+        found = until(lambda: (one := life.look()).state is not State.PENDING and _all_told(one) and one)
         assert found.state is State.ATTESTED
         assert {one.role: len(one.processes) for one in found.roles} == {
             Role.API: 1, Role.ENGINE: 1, Role.WORKER: 1, Role.OTHER: 0,
@@ -110,7 +110,7 @@ def test_every_role_runs_the_build_and_says_so(serve: Serve, build: Build, tmp_p
         ) * 3
         life.server.chat({"messages": [{"role": "user", "content": "hello"}], "max_tokens": 4})
         hits = until(lambda: (now := [life.of(one).hits for one in (Role.API, Role.ENGINE, Role.WORKER)]) and
-                     now[0]["T3"] and now[1]["T1"] and now[2]["T2"] and now, 30)  # fmt: skip
+                     now[0]["T3"] and now[1]["T1"] and now[2]["T2"] and now)  # fmt: skip
         assert hits[0]["T3"] == 1
         assert life.look().state is State.ATTESTED
         assert life.of(Role.ENGINE).faults == ()
@@ -123,7 +123,7 @@ def test_a_swapped_function_is_named_with_its_process(serve: Serve, build: Build
     swapper.mkdir()
     engine_build.lay_plugin(swapper, "swapper", SWAP)
     with living(serve, build, tmp_path, swapper) as life:
-        found = until(lambda: (one := life.look()).state is State.REFUSED and one, 30)
+        found = until(lambda: (one := life.look()).state is State.REFUSED and one)
         (finding,) = found.findings
         engine = life.of(Role.ENGINE).pid
         assert (finding.cause, finding.pid, finding.patches) == (Cause.DIGEST, engine, ("T1",))
@@ -139,7 +139,7 @@ def test_processes_beside_the_build_are_named(serve: Serve, build: Build, tmp_pa
     aside.mkdir()
     engine_build.lay_plugin(aside, "aside", ASIDE.format(build=str(build.path)))
     with living(serve, build, tmp_path, aside) as life:
-        until(lambda: life.look(overdue=False).state is State.PENDING, 30)
+        until(lambda: life.look(overdue=False).state is State.PENDING)
         found = life.look()
         assert found.state is State.REFUSED
         silent = [one.process.partition(" (")[0] for one in found.findings if one.pid]

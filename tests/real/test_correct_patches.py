@@ -82,7 +82,7 @@ def test_t15_a_bad_patch_among_five_is_found_and_left_out(rig: Judged) -> None:
     print(f"ready without it after {now() - began:.1f} s, {len(tried)} runs")
     assert runs(rig) == set(RIGHT)
     rig.sound()
-    until(lambda: rig.scratches() == [] and gone(before.keys() - rig.box.processes().keys()), 30)
+    until(lambda: rig.scratches() == [] and gone(before.keys() - rig.box.processes().keys()))
     assert "PT1" in rig.ctl("quarantine", "list")
     why = rig.why()
     print(why)

@@ -150,7 +150,7 @@ def test_t15_changed_weights_are_caught_and_the_worker_is_held(sound: Judged, mo
     why = rig.why()
     print(why)
     assert "no patch is to blame" in why
-    assert rig.scratches() == []
+    until(lambda: rig.scratches() == [])
     assert rig.ctl("quarantine", "list") == ""
 
 

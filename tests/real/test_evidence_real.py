@@ -8,6 +8,7 @@ import signal
 import time
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -15,6 +16,7 @@ import pytest
 
 from genesisd.demo.locate import locate
 from genesisd.incidents.redact import Redactor
+from genesisd.incidents.stacks import stacks as look
 from genesisd.supervisor.model import Reason
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.evidence import FolderEvidence
@@ -75,8 +77,9 @@ def use_it(url: str) -> None:
     ask(url, f"/v1/nothing?api_key={KEY}", {})
 
 
-async def test_a_bundle_of_the_real_engine_holds_no_prompt_and_no_secret(serve, tmp_path):
+async def test_a_bundle_of_the_real_engine_holds_no_prompt_and_no_secret(serve, tmp_path, monkeypatch):
     """It logs requests in full, is stopped like a hung one, then killed in the middle of a request."""
+    monkeypatch.setattr("genesisd.wiring.evidence.stacks", partial(look, seconds=60))  # on whatever machine
     args = ("--enable-log-requests", "--api-key", KEY)
     extra = {"VLLM_LOGGING_LEVEL": "DEBUG", "MY_HF_TOKEN": ENVIRONMENT}
     with serve(locate().path, args, extra) as server:
@@ -99,7 +102,7 @@ async def test_a_bundle_of_the_real_engine_holds_no_prompt_and_no_secret(serve, 
         assert "vllm:num_requests_running" in (hung / "metrics.txt").read_text()
 
         os.kill(engine, signal.SIGKILL)
-        server.process.wait(60)
+        server.process.wait(240)
         crashed = await scene.save(list(tree(server.process.pid)), "engine-dead")
     for bundle in (hung, crashed):
         for file in bundle.iterdir():

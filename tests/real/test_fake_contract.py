@@ -75,7 +75,7 @@ def _session(pid: int) -> int | None:
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     if request.param == "fake":
         with running(tmp_path_factory.mktemp("fake"), title=TITLE) as fake:
-            yield Engine(fake.url, fake.pid, lambda: fake.process.wait(30))
+            yield Engine(fake.url, fake.pid, lambda: fake.process.wait(60))
         return
     serve = request.getfixturevalue("serve")
     with serve(MODEL, ("--enable-server-load-tracking",), {"VLLM_PROCESS_NAME_PREFIX": TITLE}) as server:

@@ -88,7 +88,7 @@ def refused(rig: Rig, incarnation: int) -> str:
     assert found["ready_for"] is None
     time.sleep(5)  # and it stays so: readiness is asked again every few seconds
     after = rig.look()
-    assert (after["phase"], after["incarnation"]) == (found["phase"], found["incarnation"])
+    assert (after["phase"] in {"starting", "warming"}, after["incarnation"]) == (True, found["incarnation"])
     return str(after["build"]["text"])
 
 
@@ -108,7 +108,7 @@ def test_a_literal_opener_in_prose_is_cut_without_the_patch_and_whole_with_it(ri
     """The same request, through the front, to the pinned engine and to the patched one."""
     rig.ready()
     assert ask(rig.door, LITERAL, stream=True) == expected(LITERAL, "hermes", stream=True, patched=True)
-    until(lambda: {one["id"]: one for one in attested(rig)["patches"]}["P61c"]["use"] == "engaged", 30)
+    until(lambda: {one["id"]: one for one in attested(rig)["patches"]}["P61c"]["use"] == "engaged")
     before, env = rig.look(), rig.box.settings["workers"]["tiny"]["env"]
     declared = rig.box.settings["workers"]["tiny"].pop("patches")
     switches = {name: env.pop(name) for name in list(env) if name.startswith("GENESIS_ENABLE_")}

@@ -53,7 +53,7 @@ def _interrupt(process: subprocess.Popen[str], folder: Path, least: int) -> None
     assert len(ours) >= least, ours
     asked = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(90) == 0
+    assert process.wait(240) == 0
     print(f"\nended {time.monotonic() - asked:.1f} s after Ctrl-C")
     left = {pid: text for pid, text in ours.items() if pid != process.pid and alive(pid)}
     assert left == {}

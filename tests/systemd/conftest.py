@@ -85,7 +85,7 @@ class Service:
         self.guest.run("systemctl", "start", "genesisd")
         self.answers(*self.ports)
 
-    def answers(self, *names: str, within: float = 60) -> None:
+    def answers(self, *names: str, within: float = 180) -> None:
         """Wait until these workers answer."""
         deadline = time.monotonic() + within
         waiting = list(names)
@@ -110,7 +110,7 @@ class Service:
         """What the fakes keep in /dev/shm."""
         return sorted(self.guest.run("ls", "/dev/shm").split())
 
-    def restarted(self, before: int, within: float = 60) -> None:
+    def restarted(self, before: int, within: float = 180) -> None:
         """Wait until another daemon is up."""
         deadline = time.monotonic() + within
         while self.guest.show("ActiveState") != "active" or self.main_pid in (0, before):

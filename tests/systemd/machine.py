@@ -66,14 +66,14 @@ class Guest:
     pid: int = 0
     console: Path = field(default=Path("/dev/null"))
 
-    def run(self, *argv: str, timeout: float = 60, check: bool = True, stdin: str = "") -> str:
+    def run(self, *argv: str, timeout: float = 180, check: bool = True, stdin: str = "") -> str:
         """Run a command in the guest and return its output; raises GuestError when it fails."""
         done = self.attempt(*argv, timeout=timeout, stdin=stdin)
         if check and done.returncode:
             raise GuestError(f"{argv} ended with {done.returncode}:\n{done.stdout}\n{self.journal()}")
         return done.stdout
 
-    def attempt(self, *argv: str, timeout: float = 60, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    def attempt(self, *argv: str, timeout: float = 180, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command in the guest, whatever its status; stdout and stderr together."""
         enter = ["nsenter", "-t", str(self.pid), "-m", "-u", "-i", "-n", "-p", "-r", "-w"]
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "SYSTEMD_COLORS": "0"}
@@ -107,7 +107,7 @@ class Guest:
         target.write_text(text)
         target.chmod(mode)
 
-    def eventually(self, *argv: str, said: str = "", within: float = 60) -> str:
+    def eventually(self, *argv: str, said: str = "", within: float = 180) -> str:
         """Repeat a command until it succeeds (and says so); raises GuestError past the deadline."""
         deadline = time.monotonic() + within
         while True:
@@ -172,7 +172,7 @@ class Machine:
             )
         self._undo.callback(_end, nspawn)
         guest = Guest(root, console=console)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while not self._answers(guest, nspawn):
             if nspawn.poll() is not None or time.monotonic() > deadline:
                 raise GuestError("the guest did not boot:\n" + console.read_text(errors="replace")[-4000:])
