@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,7 +30,7 @@ _PLAIN = re.compile(r"[^A-Za-z0-9._+-]+")
 
 SHAPING = frozenset(
     {
-        "--config", "--dtype", "--quantization", "--kv-cache-dtype", "--load-format", "--revision", "--code-revision",
+        "--config", "--model", "--dtype", "--quantization", "--kv-cache-dtype", "--load-format", "--revision", "--code-revision",
         "--tokenizer", "--tokenizer-mode", "--tokenizer-revision", "--hf-overrides", "--rope-scaling", "--rope-theta",
         "--generation-config", "--override-generation-config", "--chat-template", "--chat-template-content-format",
         "--default-chat-template-kwargs", "--enable-auto-tool-choice", "--tool-call-parser", "--tool-parser-plugin",
@@ -60,15 +60,29 @@ class Subject:
 def subject_of(worker: str, spec: WorkerSpec, start: Start | None) -> Subject | None:
     """What a life is, for recordings; None for a life with a pin of whose start nothing is known."""
     if spec.pin is None:
-        return Subject(worker, COMMAND, None)  # what two commands serve under one name need not be the same
+        return Subject(commanded(spec, worker), COMMAND, None)
     return None if start is None else Subject(shaped(spec, worker), start.pin or spec.pin, start.build)
 
 
 def shaped(spec: WorkerSpec, worker: str) -> str:
     """The model and the flags by which it answers: two workers with one build need not say the same."""
-    given = {(one.name, one.keys): one for one in read(spec.args) if one.name in SHAPING}
-    flags = sorted(_written(one) for one in given.values())
-    return " ".join((spec.model or worker, *flags))
+    return " ".join((spec.model or worker, *_shaping(spec.args)))
+
+
+def commanded(spec: WorkerSpec, worker: str) -> str:
+    """The worker with a digest of what its command serves: another model under its name is not held against the last one.
+
+    A digest, since programs are given secrets before their flags.
+    """
+    words = spec.command or ()
+    first = next((place for place, word in enumerate(words) if word.startswith("-")), len(words))
+    content = "\0".join((*words[:first], *_shaping(words)))
+    return f"{worker}@{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+
+
+def _shaping(words: Sequence[str]) -> list[str]:
+    given = {(one.name, one.keys): one for one in read(words) if one.name in SHAPING}
+    return sorted(_written(one) for one in given.values())
 
 
 def _written(one: Given) -> str:

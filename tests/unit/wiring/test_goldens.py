@@ -122,7 +122,8 @@ def test_who_a_life_is():
     assert subject_of("w", spec, Start(None, pin="old")) == Subject("m", "old", None)
     assert subject_of("w", spec, None) is None
     own = WorkerSpec(command=("vllm",), served_model_name="m")
-    assert subject_of("w", own, None) == Subject("w", COMMAND, None)
+    found = subject_of("w", own, None)
+    assert (found.model.partition("@")[0], found.pin, found.build) == ("w", COMMAND, None)
 
 
 def test_two_workers_of_one_build_that_answer_otherwise_have_recordings_of_their_own():
@@ -137,6 +138,25 @@ def test_two_workers_of_one_build_that_answer_otherwise_have_recordings_of_their
     assert parsed == "m --quantization=fp8 --reasoning-parser=qwen3"
     assert parsed == model("--quantization=fp8", "--reasoning_parser=deepseek_r1", "--reasoning-parser=qwen3")
     assert len({model("--no-enable-lora"), model("--enable-lora"), model("--hf-overrides.a=1"), model()}) == 4
+
+
+def test_another_model_by_another_command_is_not_held_against_the_last_one():
+    """Under the same worker's name, and without a word of the command in it, which may hold a secret."""
+
+    def model(*command):
+        return subject_of("w", WorkerSpec(command=command, served_model_name="m"), None).model
+
+    one = model("env", "HF_TOKEN=abcd", "vllm", "serve", "/models/a", "--port", "{port}", "--max-num-seqs", "8")
+    assert one == model("env", "HF_TOKEN=abcd", "vllm", "serve", "/models/a", "--port={port}", "--max-num-seqs", "4")
+    assert "abcd" not in one
+    others = {
+        model("env", "HF_TOKEN=abcd", "vllm", "serve", "/models/b", "--port", "{port}"),
+        model("env", "HF_TOKEN=abcd", "vllm", "serve", "/models/a", "--dtype=half", "--port", "{port}"),
+        model("python", "-m", "server", "--model", "/models/a"),
+        model("python", "-m", "server", "--model", "/models/b"),
+        one,
+    }
+    assert len(others) == 5
 
 
 def test_a_difference_has_to_be_named():
