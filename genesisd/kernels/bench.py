@@ -17,6 +17,7 @@ from typing import Any
 
 SECTIONS = {
     "tq_verify": "Attention over a TurboQuant cache beside the engine's own kernel",
+    "tq_codebook": "Attention over TurboQuant caches of 3- and 4-bit keys beside the engine's own kernel",
     "lm_head_fp8": "The output layer with FP8 weights beside torch's products of bfloat16 and of FP8",
     "tq_store": "The store of new keys and values into a TurboQuant cache beside the engine's own kernel",
 }
