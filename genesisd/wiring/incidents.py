@@ -232,4 +232,5 @@ class IncidentRecorder:
     def _masked(self, reading: Reading) -> Reading:
         """A death may quote the last words of a log; what probes say is their own."""
         mask = self._redact.text if reading.happening.what == "exit" else self._redact.secrets
-        return replace(reading, happening=replace(reading.happening, text=mask(reading.happening.text)))
+        one = reading.happening
+        return replace(reading, happening=replace(one, text=mask(one.text), fields=self._redact.tree(one.fields)))

@@ -275,3 +275,6 @@ async def test_no_secret_gets_into_an_incident(world):
     assert "hush-hush" not in repr(world.only)
     assert "what I asked" not in repr(world.only)
     assert "golden said [masked]" in repr(world.only)
+    world.tell("liveness_failed", summary="no token", evidence='{"error": "denied: hush-hush"}')
+    assert "denied: [masked]" in repr(world.only)
+    assert "hush-hush" not in repr(world.only)
