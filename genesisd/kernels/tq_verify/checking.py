@@ -17,19 +17,23 @@ from genesisd.kernels.tq_verify.reference import reference
 def failures(device: str, _upstream: Path | None = None) -> list[str]:
     """What is wrong on this device, a line each; nothing if all is well. Inputs are drawn anew each time."""
     found = [failure(case, device) for case in cases.GPU_EDGES]
-    return [line for line in (*found, captured(device)) if line is not None]
+    found += [captured(device, tail=tail) for tail in (False, True)]
+    return [line for line in found if line is not None]
 
 
-def captured(device: str) -> str | None:
+def captured(device: str, *, tail: bool) -> str | None:
     """Why a graph captured over one token a sequence does not serve other lengths and pages, or None."""
-    case = cases.Case("captured", 8, 1, 128, (5000, 70, 1), (3, 3, 3))
+    case = cases.Case("captured", 8, 1, 128, (5000, 70, 1), (3, 3, 3), tail=tail)
     problem = problems.make(case, device, seed=int(torch.randint(2**31, ()).item()))
     lens, table = problem.lens.clone(), problem.table.clone()
-    plan = plan_for(shape_of(problem.query, problem.cache, 3, 3))
+    plan = plan_for(shape_of(problem.query, problem.cache, 3, 3, tail=tail))
     scratch, out = scratch_for(plan, problem.query), torch.empty_like(problem.query)
 
     def run() -> None:
-        tq_verify(*problem.arguments(), max_query_len=3, scale=problem.scale, plan=plan, scratch=scratch, out=out)
+        tq_verify(
+            *problem.arguments(), max_query_len=3, scale=problem.scale, plan=plan, scratch=scratch, out=out,
+            **problem.tail,
+        )  # fmt: skip
 
     run()
     problem.lens.fill_(1)
@@ -41,8 +45,8 @@ def captured(device: str) -> str | None:
     problem.table.copy_(table)
     out.fill_(float("nan"))
     graph.replay()
-    found = problems.error(out, reference(*problem.arguments(), scale=problem.scale))
-    return None if found < cases.TOLERANCE else f"captured graph: error {found:.2e}"
+    found = problems.error(out, reference(*problem.arguments(), scale=problem.scale, **problem.tail))
+    return None if found < cases.TOLERANCE else f"captured graph{', raw tail' * tail}: error {found:.2e}"
 
 
 def failure(case: cases.Case, device: str) -> str | None:
