@@ -67,7 +67,7 @@ def edges(kind: str, lens: tuple[int, ...], wide: int) -> tuple[Case, ...]:
     )
 
 
-CPU_EDGES = tuple(case for kind in KEY_BITS for case in edges(kind, (1, 15, 17, 70), wide=128))
+CPU_EDGES = tuple(case for kind in KEY_BITS for case in edges(kind, (1, 15, 70), wide=128))
 GPU_EDGES = tuple(case for kind in KEY_BITS for case in edges(kind, (1, 15, 17, 8191, 80), wide=256))
 BENCHED = tuple(
     Case(

@@ -52,7 +52,7 @@ def shared_out(tile: Plan, shape: Shape) -> Plan:
     most = 3 if tile.rows == 16 and shape.head_dim <= 128 and tile.warps == 4 else 8 // tile.warps
     each = shared_bytes(tile, shape.head_dim) + 1024
     resident = max(1, min(most, shared_room(shape.capability) // each))
-    columns = shape.batch * shape.kv_heads * blocks_of(tile, shape)
+    columns = max(1, shape.batch) * shape.kv_heads * blocks_of(tile, shape)
     return replace(tile, resident=resident, splits=max(1, shape.processors * resident // columns))
 
 
