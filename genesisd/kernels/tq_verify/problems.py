@@ -36,8 +36,20 @@ class Problem:
         return self.query, self.cache, self.table, self.lens, self.starts
 
 
-def make(case: Case, device: str, seed: int, spare: int = 1, dtype: torch.dtype = torch.bfloat16) -> Problem:
-    """Random inputs; pages in random order out of `spare` times as many; what no token fills is random too."""
+def make(
+    case: Case,
+    device: str,
+    seed: int,
+    spare: int = 1,
+    dtype: torch.dtype = torch.bfloat16,
+    *,
+    written: bool = False,
+) -> Problem:
+    """Random inputs; pages in random order out of `spare` times as many; what no token fills is random too.
+
+    Slots of tokens that come as a tail hold what is not a number, unless they are ``written``: as other pages than
+    the table's last they would be read.
+    """
     generator = torch.Generator(device=device).manual_seed(seed)
     needed = [max(1, -(-length // case.page)) for length in case.lens]
     pages = sum(needed) * spare
@@ -63,6 +75,7 @@ def make(case: Case, device: str, seed: int, spare: int = 1, dtype: torch.dtype 
         for name, size in (("tail_key", case.key_scale), ("tail_value", case.value_scale)):
             rows = torch.randn(tokens, case.kv_heads, case.dim, device=device, generator=generator) * size
             made.tail[name] = rows.to(dtype)
+    if case.tail and not written:
         unwrite(made)
     return made
 

@@ -44,7 +44,8 @@ def measure(case: cases.Case, found: Rates, theirs: object | None) -> Measured:
     """
     size = sum(case.lens) * case.kv_heads * K8V4(case.dim).slot_bytes
     spare = max(1, min(16, math.ceil(SPREAD / size)))
-    problem = problems.make(case, "cuda", seed=int(torch.randint(2**31, ()).item()), spare=spare)
+    seed = int(torch.randint(2**31, ()).item())
+    problem = problems.make(case, "cuda", seed, spare, written=True)  # every page stands anywhere in the tables
     tables = every_table(problem, spare)
     shape = shape_of(problem.query, problem.cache, len(case.lens), problem.max_query_len, tail=case.tail)
     plan = plan_for(replace(shape, warp_groups=False) if case.triton else shape)
