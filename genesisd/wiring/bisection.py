@@ -106,15 +106,15 @@ class Bisections:
         case = self._cases.get(worker)
         return case is not None and not self._questions(worker, case)
 
-    def forget(self, worker: str) -> None:
-        """An operator starts the worker, or it left: the search is over."""
+    def forget(self, worker: str, because: str = "an operator took over") -> None:
+        """An operator starts the worker, it left, or nothing is asked any more: the search is over."""
         self._over.pop(worker, None)
         if self._cases.pop(worker, None) is not None:
             if (task := self._tasks.pop(worker, None)) is not None:
                 task.cancel()
                 self._given_up.add(task)  # its scratch worker has still to go
                 task.add_done_callback(self._given_up.discard)
-            self._sink.emit("bisection_ended", worker, guilty=[], text="given up: an operator took over")
+            self._sink.emit("bisection_ended", worker, guilty=[], text=f"given up: {because}")
             self._notes.put(KEY + worker, None)
 
     def gate(self) -> Gate:

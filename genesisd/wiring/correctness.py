@@ -184,16 +184,16 @@ class Correctness:
 
     def forget(self, worker: str) -> None:
         """It left the configuration."""
-        self.bisections.forget(worker)
+        self.bisections.forget(worker, "the worker left the configuration")
         self.desk.forget(worker)
         self.known.forget(worker)
         self.targets.forget(worker)
         self._on.rollbacks.forget(worker)
         self._on.quarantine.forget(worker)
 
-    def forgive(self, worker: str, *, lift: bool) -> None:
+    def forgive(self, worker: str, *, lift: bool, because: str = "an operator took over") -> None:
         """A person begins anew; with ``lift`` also what it was taken back from."""
-        self.bisections.forget(worker)
+        self.bisections.forget(worker, because)
         self.desk.forgiven(worker)
         if lift:
             self._on.rollbacks.lift(worker)
@@ -202,7 +202,7 @@ class Correctness:
         """Somebody changed its configuration; with ``restarts`` what it is started with."""
         judged = self._on.specs()[worker].probes.judge.enabled
         if restarts or not judged or self.bisections.pointless(worker):
-            self.forgive(worker, lift=restarts)
+            self.forgive(worker, lift=restarts, because="the configuration changed")
             if self.recorder.open_of(worker) is not None:  # the judge forgot, and would never call it cured
                 self._on.sink.emit("order", worker, verb=RECONFIGURE, peer="the configuration")
         self.desk.look(worker)
