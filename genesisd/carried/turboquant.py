@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from genesisd.carried import trial
+from genesisd.carried import ranks, trial
 from genesisd.carried.route import Route, launching
 from genesisd.kernels.tq_verify.guards import Setting, refusal
 from genesisd.kernels.tq_verify.layout import SlotLayout
@@ -78,7 +78,18 @@ def _touch(layer: Any, route: Route, vllm_config: Any) -> None:
 
 
 def serves(builder: Any) -> int:
-    """The most query tokens a sequence that the kernel takes; none where it does not even decode."""
+    """The most query tokens a sequence that the kernel takes on all ranks; none where it does not even decode."""
+    here = 0
+    try:
+        here = _served_here(builder)
+    finally:  # the others wait for an answer, whatever happened here
+        served = ranks.least(builder.vllm_config, here)
+    if served < here:
+        _stand_aside(f"verifying {here} tokens a sequence" if served else "decoding", "another rank does not serve it")
+    return served
+
+
+def _served_here(builder: Any) -> int:
     layers = _layers(builder)
     reason = _refusal(builder, layers, 1)
     if reason is not None:

@@ -195,6 +195,7 @@ class Batch:
                 None,
                 decode_context_parallel_size=2 if self.name == "a_cache_shared_out" else 1,
                 use_ubatching=self.name == "micro_batches",
+                tensor_parallel_size=1,
             ),
             scheduler_config=Named(None, max_num_seqs=3),
             model_config=Named(None, dtype=torch.float32, max_model_len=512),
