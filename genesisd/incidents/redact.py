@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 from genesisd.incidents.forms import forms
@@ -31,8 +32,11 @@ _WORD = (
     r"|(?:private|access|secret|signing|encryption|master|account|client|license|ssh)[-_]?(?:keys?|secret))"
 )
 """The end of a name whose value is a secret: ``--api-key``, ``HF_TOKEN``; not ``max_tokens``, not ``tokenizer``."""
-_BEGINS = rf"(?:(?<![A-Za-z])|(?={_SURE})|(?-i:(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z]+=)))"
-"""Where the word may begin: ``hf_token``, ``PGPASSWORD``, ``accessToken``, ``HFTOKEN=``; not ``detokens:``."""
+_BEGINS = rf"(?:(?<![A-Za-z])|(?={_SURE})|(?-i:(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z]{{1,16}}=)))"
+"""Where the word may begin: ``hf_token``, ``PGPASSWORD``, ``accessToken``, ``HFTOKEN=``; not ``detokens:``.
+
+No word is longer: without an end a line of capitals, which an engine that answers garbage says, took seconds.
+"""
 _VALUE = r"""(?:\[[^\]]*\]?|\([^)]*\)?|b?'[^']*'?|b?"[^"]*"?|\\+["'].*?(?:\\+["']|$)|[^\s,;&'"}\])]+)"""
 _QUOTE = r"""(?:\\*['"])?"""
 """JSON within JSON quotes its quotes."""
@@ -104,15 +108,19 @@ class Redactor:
     def __init__(self, known: Iterable[str] = (), live: Callable[[], Iterable[str]] = tuple) -> None:
         self._known: tuple[str, ...] = ()
         self._learnt: frozenset[str] = frozenset()
+        self._learning = Lock()
+        """Bundles are written by threads: one that comes while another learns must not go on without."""
         self._live = live
         self.learn(known)
 
     def learn(self, known: Iterable[str]) -> None:
         """More values to mask, in whatever form; too short ones are left out."""
-        if new := frozenset(one for one in known if len(one) >= SHORTEST) - self._learnt:
-            self._learnt |= new
-            values = {*self._known, *(one for value in new for one in forms(value) if len(one) >= SHORTEST)}
-            self._known = tuple(sorted(values, key=lambda one: (-len(one), one)))
+        long = frozenset(one for one in known if len(one) >= SHORTEST)
+        with self._learning:
+            if new := long - self._learnt:
+                values = {*self._known, *(one for value in new for one in forms(value) if len(one) >= SHORTEST)}
+                self._known = tuple(sorted(values, key=lambda one: (-len(one), one)))
+                self._learnt |= new
 
     def secrets(self, text: str) -> str:
         """The text without secrets; what users wrote stays."""

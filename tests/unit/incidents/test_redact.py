@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from threading import Thread
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from genesisd.incidents import redact as redacting
 from genesisd.incidents.redact import LONGEST, MASKED, WITHHELD, Redactor, secret_values, secret_words
 
 CANARY = "c4n4ryValue99"
@@ -167,6 +170,37 @@ def test_anything_can_be_redacted(lines):
 def test_a_line_that_is_too_long_is_cut():
     """Looking at all of it would take longer than the fault may wait."""
     assert len(Redactor().lines(["a-" * 100_000])[0]) == LONGEST
+
+
+def test_a_run_of_capitals_is_looked_at_once():
+    """And not once a letter, for minutes: an engine that answers garbage says such things."""
+    garbage = "A" * 500_000
+    assert Redactor().secrets(garbage) == garbage
+
+
+@pytest.mark.parametrize("word", ["TOKEN", "PASSPHRASE", "ENCRYPTIONSECRET"])
+def test_the_longest_word_is_found_behind_other_capitals(word):
+    """As people write the names of variables."""
+    assert CANARY not in Redactor().secrets(f"HF{word}={CANARY}")
+
+
+def test_who_masks_while_a_secret_is_being_learnt_waits_for_it(monkeypatch):
+    """A bundle is written by a thread while the daemon goes on to mask what it keeps."""
+    said: list[str] = []
+    redact = Redactor(live=lambda: [CANARY])
+    other = Thread(target=lambda: said.append(redact.secrets(f"a {CANARY}")))
+    learn = redacting.forms
+
+    def forms(value):
+        other.start()
+        other.join(0.2)
+        monkeypatch.setattr(redacting, "forms", learn)
+        return learn(value)
+
+    monkeypatch.setattr(redacting, "forms", forms)
+    assert redact.secrets(CANARY) == MASKED
+    other.join()
+    assert said == [f"a {MASKED}"]
 
 
 def test_a_spec_is_masked_by_name_and_by_value():
