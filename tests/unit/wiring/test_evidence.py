@@ -155,6 +155,22 @@ async def test_neither_secrets_nor_prompts_get_into_a_bundle(scene):
     assert everything.count("seen") == 2
 
 
+def test_workers_come_and_go_while_secrets_are_looked_for():
+    """A thread writes the bundle, and a search for the patch to blame begins at the same fault."""
+    specs = {}
+
+    class Slow:
+        args, command = (), None
+
+        @property
+        def env(self):
+            specs.setdefault("scratch-1", WorkerSpec(command=("x", "--port", "{port}")))
+            return {"HF_TOKEN": "canary-token"}
+
+    specs["w"] = Slow()
+    assert known_secrets({}, specs) == {"canary-token"}
+
+
 async def test_a_disk_that_refuses_is_an_error(scene):
     """The actor tells it and goes on."""
     (scene.folder / "w").write_text("in the way")
