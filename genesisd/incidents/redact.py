@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from threading import Lock
 from typing import Any
 
 from genesisd.incidents.forms import forms
@@ -106,38 +105,28 @@ class Redactor:
     """
 
     def __init__(self, known: Iterable[str] = (), live: Callable[[], Iterable[str]] = tuple) -> None:
-        self._known: tuple[str, ...] = ()
-        self._learnt: frozenset[str] = frozenset()
-        self._learning = Lock()
-        """Bundles are written by threads: one that comes while another learns must not go on without."""
+        self._known: tuple[frozenset[str], tuple[str, ...]] = (frozenset(), ())
+        """The values, and all their forms, replaced at once: a bundle is written by a thread beside the loop."""
         self._live = live
-        self.learn(known)
+        self._learnt(known)
 
-    def learn(self, known: Iterable[str]) -> None:
-        """More values to mask, in whatever form; too short ones are left out."""
-        long = frozenset(one for one in known if len(one) >= SHORTEST)
-        with self._learning:
-            if new := long - self._learnt:
-                values = {*self._known, *(one for value in new for one in forms(value) if len(one) >= SHORTEST)}
-                self._known = tuple(sorted(values, key=lambda one: (-len(one), one)))
-                self._learnt |= new
+    def _learnt(self, known: Iterable[str]) -> tuple[str, ...]:
+        """All that is to be masked, in whatever form, once these are known too; too short ones are left out."""
+        values, found = self._known
+        if new := frozenset(one for one in known if len(one) >= SHORTEST) - values:
+            more = {*found, *(one for value in new for one in forms(value) if len(one) >= SHORTEST)}
+            found = tuple(sorted(more, key=lambda one: (-len(one), one)))
+            self._known = values | new, found
+        return found
 
     def secrets(self, text: str) -> str:
         """The text without secrets; what users wrote stays."""
-        self.learn(self._live())
-        return self._masked(text)
+        return _masked(text, self._learnt(self._live()))
 
     def page(self, text: str) -> str:
         """The same for a text of many lines, each by itself."""
-        self.learn(self._live())
-        return "\n".join(self._masked(line) for line in text.split("\n"))
-
-    def _masked(self, text: str) -> str:
-        for value in self._known:
-            text = text.replace(value, MASKED)
-        for pattern, instead in _SECRETS:
-            text = pattern.sub(instead, text)
-        return text
+        known = self._learnt(self._live())
+        return "\n".join(_masked(line, known) for line in text.split("\n"))
 
     def text(self, text: str) -> str:
         """One sentence or line without secrets, and without what users wrote."""
@@ -206,6 +195,14 @@ def within(text: str) -> frozenset[str]:
     found |= {word.strip("'\"") for one in _FLAGGED.finditer(text) for word in one[2].split()}
     found |= {one[0][len(one[1]) :].removesuffix("@").partition(":")[2] for one in _LOGIN.finditer(text)}
     return frozenset(one for one in found if len(one) >= LONG_ENOUGH)
+
+
+def _masked(text: str, known: Iterable[str]) -> str:
+    for value in known:
+        text = text.replace(value, MASKED)
+    for pattern, instead in _SECRETS:
+        text = pattern.sub(instead, text)
+    return text
 
 
 def _is_secret(name: str) -> bool:

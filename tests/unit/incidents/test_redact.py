@@ -184,22 +184,21 @@ def test_the_longest_word_is_found_behind_other_capitals(word):
     assert CANARY not in Redactor().secrets(f"HF{word}={CANARY}")
 
 
-def test_who_masks_while_a_secret_is_being_learnt_waits_for_it(monkeypatch):
+def test_who_masks_while_a_secret_is_being_learnt_masks_it_too(monkeypatch):
     """A bundle is written by a thread while the daemon goes on to mask what it keeps."""
     said: list[str] = []
     redact = Redactor(live=lambda: [CANARY])
-    other = Thread(target=lambda: said.append(redact.secrets(f"a {CANARY}")))
     learn = redacting.forms
 
     def forms(value):
-        other.start()
-        other.join(0.2)
         monkeypatch.setattr(redacting, "forms", learn)
+        other = Thread(target=lambda: said.append(redact.secrets(f"a {CANARY}")))
+        other.start()
+        other.join()
         return learn(value)
 
     monkeypatch.setattr(redacting, "forms", forms)
     assert redact.secrets(CANARY) == MASKED
-    other.join()
     assert said == [f"a {MASKED}"]
 
 
