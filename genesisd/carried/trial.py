@@ -66,7 +66,7 @@ def _failure(
 ) -> Failure | None:
     for tokens in sorted({1, setting.max_query_len}):
         for batch, plan in _kinds(launch, small(setting, 1, tokens, dtype, device), sequences, tokens):
-            reason = _wrong(launch, setting, plan, small(setting, batch, tokens, dtype, device), tokens)
+            reason = _wrong(launch, setting, plan, batch, tokens, dtype, device)
             if reason is not None:
                 return Failure(plan.form, reason)
     return None
@@ -111,9 +111,17 @@ def _close_up(setting: Setting) -> tuple[int, int, int, int]:
     return span + (page - span) % 64, token, head, 1
 
 
-def _wrong(launch: ModuleType, setting: Setting, plan: Plan, given: Small, tokens: int) -> str | None:
+def _wrong(
+    launch: ModuleType,
+    setting: Setting,
+    plan: Plan,
+    batch: int,
+    tokens: int,
+    dtype: torch.dtype,
+    device: torch.device,
+) -> str | None:
     try:
-        error = _error(launch, setting, plan, given, tokens)
+        error = _error(launch, setting, plan, small(setting, batch, tokens, dtype, device), tokens)
     except torch.OutOfMemoryError as problem:
         logger.warning("tq_verify could not be tried, and is taken to be right: %s", problem)
         return None
@@ -122,7 +130,6 @@ def _wrong(launch: ModuleType, setting: Setting, plan: Plan, given: Small, token
         return f"it does not run here: {type(problem).__name__}: {first}"
     if error < BOUND:
         return None
-    batch = len(given.lens)
     return (
         f"it answers wrong here ({plan.form}, {batch} x {tokens} query tokens): error {error:.1e}, allowed {BOUND:.0e}"
     )

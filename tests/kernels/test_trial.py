@@ -114,6 +114,20 @@ def test_want_of_memory_refutes_nothing(caplog):
     assert "taken to be right: tried to allocate 20 MiB" in caplog.text
 
 
+def test_nor_does_want_of_memory_for_what_it_is_tried_on(monkeypatch, caplog):
+    """With a cache of a size that was given nothing is measured, and the card is full by then."""
+    real = trial.small
+
+    def small(setting, batch, *rest):
+        if batch > 1:
+            raise torch.OutOfMemoryError("tried to allocate 2 MiB")
+        return real(setting, batch, *rest)
+
+    monkeypatch.setattr(trial, "small", small)
+    assert trial.refuted(kernel(), SETTING, 3, BF16, CPU) is None
+    assert "taken to be right: tried to allocate 2 MiB" in caplog.text
+
+
 def cuda(spoiled):
     """A launcher that plans the form in CUDA until that is left out."""
 
