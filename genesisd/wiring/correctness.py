@@ -39,7 +39,7 @@ from genesisd.wiring.evidence import FolderEvidence
 from genesisd.wiring.fronts import FrontAdapter
 from genesisd.wiring.gauges import Gauges
 from genesisd.wiring.golden_service import GoldenService
-from genesisd.wiring.goldens import Goldens
+from genesisd.wiring.goldens import Goldens, estranged
 from genesisd.wiring.incidents import IncidentRecorder
 from genesisd.wiring.known import KnownCases
 from genesisd.wiring.overrides import WorkerOverrides
@@ -153,6 +153,7 @@ class Correctness:
             if state.phase is Phase.READY:  # nothing changed for its actor; an order for it may be lost
                 self.desk.ready(worker, state.incarnation)
             self._go_on(worker, waited_for=worker in self.desk.bisecting())
+        self._tell_estranged()
         self.gauges.refresh(self._on.specs())
 
     def _go_on(self, worker: str, *, waited_for: bool) -> None:
@@ -280,6 +281,13 @@ class Correctness:
 
     def _no_golden(self, fault: str) -> None:
         self._on.sink.emit("effect_failed", None, effect="golden", text=fault, hint="record it again")
+
+    def _tell_estranged(self) -> None:
+        for worker, model in estranged(self._on.specs(), self.goldens.models).items():
+            of = "a recording is of a model with the flags that shape its answers, or of one command"
+            text = f"what was recorded of {model} is not held against {worker} any more: {of}"
+            hint = f"genesisctl probes record-golden {worker}"
+            self._on.sink.emit("effect_failed", worker, effect="golden", text=text, hint=hint)
 
     def _forget_scratch(self, name: str) -> None:
         self._on.patched.forget(name)

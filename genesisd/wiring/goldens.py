@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,6 +26,8 @@ BY_RECORDING = frozenset({"golden", "logprob-drift", "tokenizer"})
 COMMAND = "command"
 """Stands for the pin of a worker that has a command of its own."""
 _PLAIN = re.compile(r"[^A-Za-z0-9._+-]+")
+_PROGRAM = re.compile(r"-[A-Za-z]{0,3}[cm]")
+"""Flags of shells and of Python (``-c``, ``-lc``, ``-m``): the words after them are what is run."""
 
 
 SHAPING = frozenset(
@@ -35,6 +37,7 @@ SHAPING = frozenset(
         "--generation-config", "--override-generation-config", "--chat-template", "--chat-template-content-format",
         "--default-chat-template-kwargs", "--enable-auto-tool-choice", "--tool-call-parser", "--tool-parser-plugin",
         "--reasoning-parser", "--reasoning-parser-plugin", "--enable-lora", "--lora-modules", "--logits-processors",
+        "--logprobs-mode",
     }
 )  # fmt: skip
 """Flags by which a right engine answers otherwise. Those that only make it faster are none: what they change is a fault."""
@@ -76,8 +79,24 @@ def commanded(spec: WorkerSpec, worker: str) -> str:
     """
     words = spec.command or ()
     first = next((place for place, word in enumerate(words) if word.startswith("-")), len(words))
-    content = "\0".join((*words[:first], *_shaping(words)))
+    run = (word for one in read(words) if _PROGRAM.fullmatch(one.name) for word in one.values)
+    content = "\0".join((*words[:first], *run, *_shaping(words)))
     return f"{worker}@{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+
+
+def estranged(specs: Mapping[str, WorkerSpec], recorded: Collection[str]) -> dict[str, str]:
+    """Workers with no recording of their own, each with the one that it was held against by an earlier version.
+
+    That knew models without their flags and commands by their workers; whose a recording was cannot be told any more.
+    """
+    now = {name: shaped(spec, name) if spec.pin is not None else commanded(spec, name) for name, spec in specs.items()}
+    then = {name: (spec.model if spec.pin is not None else None) or name for name, spec in specs.items()}
+    own = {*now.values()}
+    return {
+        name: model
+        for name, model in then.items()
+        if now[name] not in recorded and model in recorded and model not in own
+    }
 
 
 def _shaping(words: Sequence[str]) -> list[str]:
@@ -120,12 +139,12 @@ class Goldens:
         self._seen, self._held, self.faults = seen, held, faults  # at once: another thread may ask meanwhile
 
     def _files(self) -> Files | None:
-        """What lies there; None while somebody is at it."""
+        """What lies there; None while nobody can say."""
         try:
-            stats = {path: path.stat() for path in sorted(self._folder.glob("*/*.json"))}
+            marks = {path: _mark(path) for path in sorted(self._folder.glob("*/*.json"))}
         except OSError:
             return None
-        return {path: (one.st_ino, one.st_mtime_ns, one.st_size) for path, one in stats.items()}
+        return {path: mark for path, mark in marks.items() if mark is not None}
 
     def _look(self) -> None:
         """A few calls of ``stat``, once an ask: whoever deletes a recording that is wrong wants it to count no more."""
@@ -136,6 +155,11 @@ class Goldens:
         for fault in self.faults:
             if fault not in known:
                 self.on_fault(fault)
+
+    @property
+    def models(self) -> frozenset[str]:
+        """Of which models there are recordings, by the names under which they are kept."""
+        return frozenset(one.model for one in self._held)
 
     def of(self, subject: Subject) -> Golden | None:
         """What was recorded of exactly this."""
@@ -173,6 +197,17 @@ class Goldens:
     def path(self, subject: Subject) -> Path:
         """Where one is kept."""
         return self._folder / _slug(subject.model) / f"{_slug(subject.build or subject.pin)}.json"
+
+
+def _mark(path: Path) -> tuple[int, int, int] | None:
+    """None where it was taken out just now; one that cannot be looked at, or leads nowhere, costs only itself."""
+    try:
+        one = path.stat()
+    except FileNotFoundError:
+        return (0, 0, 0) if path.is_symlink() else None
+    except OSError:
+        return 0, 0, 0
+    return one.st_ino, one.st_mtime_ns, one.st_size
 
 
 def _slug(name: str) -> str:

@@ -11,7 +11,7 @@ from genesisd.errors import ConflictError
 from genesisd.probes.golden import Golden, Reply
 from genesisd.supervisor.spec import WorkerSpec
 from genesisd.wiring.golden_service import explained
-from genesisd.wiring.goldens import COMMAND, Goldens, Subject, subject_of
+from genesisd.wiring.goldens import COMMAND, Goldens, Subject, estranged, subject_of
 from genesisd.wiring.starts import Start
 
 PLAIN = Subject("m", "cpu", None)
@@ -68,6 +68,17 @@ def test_a_file_that_is_no_recording_is_told_and_costs_only_itself(goldens):
     assert again.of(PLAIN) is not None
     (fault,) = again.faults
     assert "bad.json" in fault
+
+
+def test_a_link_that_leads_nowhere_costs_only_itself(goldens):
+    """Recordings of a disk that is not mounted: all others were forgotten with it, without a word."""
+    path = goldens.keep(golden(a="1"))
+    path.with_name("link.json").symlink_to("nowhere")
+    again = Goldens(goldens._folder)
+    again.load()
+    assert again.of(PLAIN) is not None
+    (fault,) = again.faults
+    assert "link.json" in fault
 
 
 def test_what_people_copy_in_or_take_out_counts_at_once(goldens, tmp_path):
@@ -154,9 +165,24 @@ def test_another_model_by_another_command_is_not_held_against_the_last_one():
         model("env", "HF_TOKEN=abcd", "vllm", "serve", "/models/a", "--dtype=half", "--port", "{port}"),
         model("python", "-m", "server", "--model", "/models/a"),
         model("python", "-m", "server", "--model", "/models/b"),
+        model("python", "-um", "another", "--model", "/models/b"),
+        model("sh", "-c", "exec vllm serve /models/a --port {port}"),
+        model("bash", "-lc", "exec vllm serve /models/b --port {port}"),
         one,
     }
-    assert len(others) == 5
+    assert len(others) == 8
+
+
+def test_recordings_of_an_earlier_version_that_are_nobodys_any_more_are_told():
+    """They were of models without their flags, and of workers without their commands; those that still count are not."""
+    specs = {
+        "flags": WorkerSpec(pin="cpu", model="m", args=("--dtype", "half")),
+        "own": WorkerSpec(command=("vllm",), served_model_name="m"),
+        "bare": WorkerSpec(pin="cpu", model="n"),
+        "beside": WorkerSpec(pin="cpu", model="n", args=("--dtype", "half")),
+    }
+    assert estranged(specs, {"m", "own", "n"}) == {"flags": "m", "own": "own"}
+    assert estranged(specs, {"m", "m --dtype=half"}) == {}
 
 
 def test_a_difference_has_to_be_named():
