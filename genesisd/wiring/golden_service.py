@@ -89,6 +89,7 @@ class GoldenService:
             except OSError as error:
                 hint = f"make room in, or let the daemon write to, {path.parent}"
                 raise UnavailableError(f"the recording cannot be kept: {error}", hint=hint, worker=worker) from error
+            self._plain.pop(subject.plain, None)  # the file counts from here on: who deletes it does not believe it
             self.sink.emit("golden_recorded", worker, incarnation=life.incarnation, build=mine.build, path=str(path))
         return GoldenView(
             worker, mine.model, mine.pin, mine.build, str(path), len(mine.replies), mine.reference, mine.differs,
@@ -158,9 +159,9 @@ class GoldenService:
 
     async def _reference(self, worker: str, spec: WorkerSpec, start: Start, subject: Subject, mine: Golden) -> Golden:
         """The plain pin's recording of the same questions; made on a scratch worker where there is none."""
-        known = self._plain.get(subject) or self.goldens.of(subject)
-        if known is not None and (known.casebook, known.weights) == (mine.casebook, mine.weights):
-            return known
+        for known in (self.goldens.of(subject), self._plain.get(subject)):
+            if known is not None and (known.casebook, known.weights) == (mine.casebook, mine.weights):
+                return known
 
         async def ask(target: Target) -> Golden:
             return await self._recorded(target, spec, subject)

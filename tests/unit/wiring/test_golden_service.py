@@ -107,6 +107,16 @@ async def test_two_people_record_one_after_the_other(box):
     assert (box.most, box.asked) == (1, ["cpu-1+aa", None, "cpu-1+aa"])
 
 
+async def test_a_plain_recording_that_somebody_deleted_is_made_anew(box):
+    """Whoever deletes one does not believe it; one that was not kept yet serves the next try."""
+    await box.service.record("w", {}, dry_run=True)
+    await box.service.record("w", {}, dry_run=False)
+    assert box.asked == ["cpu-1+aa", None, "cpu-1+aa"]
+    box.goldens.path(BUILT.plain).unlink()
+    await box.service.record("w", {}, dry_run=False)
+    assert box.asked[3:] == ["cpu-1+aa", None]
+
+
 async def test_an_experiment_is_not_recorded(box):
     """Nobody asks it anything else, and a real worker may run the same build later."""
     with pytest.raises(ConflictError, match="is an experiment"):
