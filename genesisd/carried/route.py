@@ -98,19 +98,17 @@ class Route:
         if kind in self._warm or _capturing(query):
             return
         lies = (cache.stride(0), cache.stride(1), cache.stride(2))
-        refused = refusal(dataclasses.replace(self.setting, cache_strides=lies))
-        if refused is not None:
-            raise RuntimeError(f"P67: {refused}; switch it off")
+        found = dataclasses.replace(self.setting, cache_strides=lies)
+        wrong = refusal(found) or trial.refuted(self._launch, found, self._sequences, query.dtype, query.device)
+        if wrong is not None:
+            raise RuntimeError(f"P67: {wrong}; switch it off")
+        self._plans.clear()  # by now a form may have been left out
         self._warm.add(kind)
         for tokens in {1, self.query_len}:
             # One batch of each plan: nothing else of a batch chooses a kernel.
             batches = {self._plan(query, cache, batch, tokens): batch for batch in range(self._sequences, 0, -1)}
             for batch in batches.values():
                 self._idle(query, cache, table, batch, tokens)
-        tried = dataclasses.replace(self.setting, cache_strides=lies)
-        wrong = trial.refuted(self._launch, tried, self._sequences, query.dtype, query.device)
-        if wrong is not None:
-            raise RuntimeError(f"P67: {wrong}; switch it off")
 
     def _idle(self, query: torch.Tensor, cache: torch.Tensor, table: torch.Tensor, batch: int, tokens: int) -> None:
         """A launch over empty sequences: it compiles, and reads nothing."""

@@ -56,6 +56,7 @@ def refuted(
         failed = _failure(launch, setting, sequences, dtype, device)
         if failed is not None and failed.form == "warp-group":
             launch.hopper.leave_out(torch.empty(0, device=device).device.index, failed.reason)
+            _TRIED.clear()  # other settings were tried with that form, and now the other ones serve them
             failed = _failure(launch, setting, sequences, dtype, device)
         _TRIED[key] = failed and failed.reason
     return _TRIED[key]

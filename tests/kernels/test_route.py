@@ -10,9 +10,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 pytest.importorskip("triton", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 
+from genesisd.carried import route as routing
 from genesisd.carried import scratch, trial, turboquant
 from genesisd.carried.route import Route
-from genesisd.kernels.tq_verify import K8V4, cases, problems
+from genesisd.kernels.tq_verify import K8V4, cases, hopper, launch, problems
 from genesisd.kernels.tq_verify.guards import Setting
 from genesisd.kernels.tq_verify.reference import reference
 
@@ -127,6 +128,27 @@ def test_a_kernel_that_is_wrong_for_the_cache_as_it_lies_is_refused(monkeypatch)
     (query, cache, metadata, scale), _ = step((70,), (3,))
     with pytest.raises(RuntimeError, match="P67: it answers wrong here; switch it off"):
         route(sequences=1, warm=False).attend(query, cache, metadata, scale)
+
+
+def test_a_form_that_is_left_out_for_the_cache_as_it_lies_serves_no_more(monkeypatch):
+    """What was planned before had it still."""
+    monkeypatch.setattr(trial, "_TRIED", {})
+    monkeypatch.setattr(hopper, "_LEFT_OUT", {})
+
+    def shape_of(*given):
+        found = launch.shape_of(*given)
+        return dataclasses.replace(found, head_dim=128, warp_groups=None not in hopper._LEFT_OUT)
+
+    def tq_verify(*given, scale, fp8_format, plan, out, **_):
+        right = reference(*given, scale=scale, fp8_format=fp8_format)
+        return out.copy_(right * (plan.form != "warp-group"))
+
+    fake = types.SimpleNamespace(**vars(launch) | {"shape_of": shape_of, "tq_verify": tq_verify})
+    monkeypatch.setattr(routing, "launching", lambda: fake)
+    arguments, right = step((70, 33), (3, 3))
+    one = route(sequences=2, warm=False)
+    assert {plan.form for plan in one._plans.values()} == {"warp-group"}
+    assert problems.error(one.attend(*arguments), right) < cases.TOLERANCE
 
 
 def test_it_is_warm_once_it_ran():

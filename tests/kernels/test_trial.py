@@ -153,6 +153,19 @@ def test_a_form_in_cuda_that_is_wrong_makes_place_for_triton(caplog):
     assert "the form in CUDA is left out, and triton's serve: it answers wrong here (warp-group" in caplog.text
 
 
+def test_what_was_tried_with_a_form_that_is_left_out_is_tried_again():
+    """Triton's forms serve it from then on, and nobody has tried these."""
+
+    def spoil(out, given, plan):
+        if plan.form != "warp-group" or given[1].stride(1) == SLOT:
+            zeros(out)
+
+    kernels = cuda(spoil)
+    assert trial.refuted(kernels, SETTING, 1, BF16, CPU) is None
+    assert "token-major" in trial.refuted(kernels, dataclasses.replace(SETTING, cache_strides=BY_HEADS), 1, BF16, CPU)
+    assert "token-major" in trial.refuted(kernels, SETTING, 1, BF16, CPU)
+
+
 def test_where_both_are_wrong_the_engine_serves():
     """What is told is of the form that was tried last."""
     assert "token-major" in trial.refuted(cuda(zeros), SETTING, 2, BF16, CPU)
