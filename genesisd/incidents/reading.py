@@ -52,13 +52,10 @@ GATES = {
     "pin-failed": ("bad-environment", False),
 }
 """Shut gates that are faults: the cause, and whether only if it lasts. The others are waits (a build, a dependency)."""
-SPAWNS = {
-    "spawn-exec-failed": "bad-config",
-    "spawn-config": "bad-config",
-    "spawn-not_found": "bad-config",
-    "spawn-unkillable": "unkillable",
-}
-"""Starts of which no process came to be: what stood against it. Of the others (a fault of the daemon's, a disk) nothing is known."""
+SPAWNS = {"spawn-exec-failed": "bad-config", "spawn-config": "bad-config", "spawn-not_found": "bad-config"}
+"""Starts of which no process came to be and that are not tried again: what stood against them."""
+STUCK = "spawn-unkillable"
+"""One that is tried again, like those that a disk, a want of memory or a fault of the daemon's cost: no setting is at fault."""
 STARTS = frozenset({"start-timeout", "startup-wedged"})
 ASKED = "stopped"
 """Cause of an exit that was asked for."""
@@ -120,7 +117,7 @@ def _restart(fields: Fields, at: float) -> Reading:
     happening = Happening(
         at, "restart", f"restarted by the daemon, at a cost to its budget ({cause})", {"cause": cause}
     )
-    return Reading(happening, fault=cause not in {ASKED, "shim-lost"}, cause=SPAWNS.get(cause))
+    return Reading(happening, fault=cause not in {ASKED, "shim-lost"}, cause="unkillable" if cause == STUCK else None)
 
 
 def _ready(fields: Fields, at: float) -> Reading:

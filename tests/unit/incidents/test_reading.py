@@ -24,6 +24,7 @@ AT = 1000.0
         ("worker_phase", {"phase": "failed", "reason_code": "budget-spent", "reason": "gave up"}, "hold", None),
         ("worker_phase", {"phase": "stopping", "reason_code": "start-timeout"}, "liveness", "start-timeout"),
         ("worker_restart", {"cause": "spawn-scratch"}, "restart", None),
+        ("worker_restart", {"cause": "spawn-exec-failed"}, "restart", None),
         ("worker_restart", {"cause": "spawn-unkillable"}, "restart", "unkillable"),
         ("worker_phase", {"phase": "failed", "reason_code": "spawn-exec-failed"}, "hold", "bad-config"),
         ("attestation_refused", {"text": "a hash differs"}, "probe", "bad-build"),
