@@ -122,8 +122,10 @@ class Goldens:
         """Is told of those that came after ``load``."""
 
     def load(self) -> None:
-        """Read the folder. Blocks."""
-        seen = self._files() or {}
+        """Read the folder. Blocks. What cannot be looked at now (no descriptors are left) is looked at by the next ask."""
+        seen = self._files()
+        if seen is None:
+            return
         held: dict[Subject, Golden] = {}
         faults = []
         for path in seen:

@@ -81,6 +81,20 @@ def test_a_link_that_leads_nowhere_costs_only_itself(goldens):
     assert "link.json" in fault
 
 
+def test_a_folder_that_cannot_be_looked_at_for_a_moment_forgets_nothing(goldens, monkeypatch):
+    """Nor is what was kept meanwhile lost: it counts once somebody can look again."""
+    goldens.keep(golden(a="1"))
+
+    def full(*_):
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as short:
+        short.setattr("pathlib.Path.glob", full)
+        goldens.keep(golden(BUILT, a="2"))
+        assert goldens.of(PLAIN) is not None
+    assert goldens.of(BUILT) is not None
+
+
 def test_what_people_copy_in_or_take_out_counts_at_once(goldens, tmp_path):
     """A daemon that runs for months is told by the folder; a copy under another name is no newer than it says."""
     path = goldens.keep(golden(a="1"))
