@@ -66,8 +66,10 @@ _SECRET_NAME = re.compile(
     r"(?i)key|token|secret|passw|passphrase|pwd|credential|auth|cookie|dsn|webhook|(?:^|_)pass(?:$|_)"
 )
 _PLAIN_NAME = re.compile(
-    r"(?i)tokenizer|(?:^|[-_])(?:max|num)[-_]?(?:.*[-_])?tokens$|keyfile|key_?path|keep_?alive|author\b"
+    r"(?i)tokenizer|(?:^|[-_])(?:max|num|spec)[-_]?(?:.*[-_])?tokens$|tokens_per_|token[-_]threshold|fastokens"
+    r"|keyfile|key_?path|keep_?alive|author\b"
 )
+"""Numbers and switches of vLLM among them: a known secret of ``2048`` would be masked in every line."""
 _USERS = re.compile(
     r"""(?ix)
     \b(?:prompts?|prompt_?token_?ids|prompt_?embeds|output|outputs|output_?text|output_?token_?ids|input|inputs|input_?value
