@@ -37,7 +37,8 @@ SHAPING = frozenset(
         "--generation-config", "--override-generation-config", "--chat-template", "--chat-template-content-format",
         "--default-chat-template-kwargs", "--enable-auto-tool-choice", "--tool-call-parser", "--tool-parser-plugin",
         "--reasoning-parser", "--reasoning-parser-plugin", "--enable-lora", "--lora-modules", "--logits-processors",
-        "--logprobs-mode",
+        "--logprobs-mode", "--quantization-config", "--kv-cache-dtype-skip-layers", "--mamba-cache-dtype", "--mamba-ssm-cache-dtype",
+        "--lora-dtype", "--hf-config-path", "--reasoning-config", "--disable-sliding-window", "--watermark", "--watermark-config",
     }
 )  # fmt: skip
 """Flags by which a right engine answers otherwise. Those that only make it faster are none: what they change is a fault."""
