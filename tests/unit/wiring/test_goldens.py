@@ -163,7 +163,12 @@ def test_two_workers_of_one_build_that_answer_otherwise_have_recordings_of_their
     assert parsed == "m --quantization=fp8 --reasoning-parser=qwen3"
     assert parsed == model("--quantization=fp8", "--reasoning_parser=deepseek_r1", "--reasoning-parser=qwen3")
     assert len({model("--no-enable-lora"), model("--enable-lora"), model("--hf-overrides.a=1"), model()}) == 4
-    for flag in ("--mamba-ssm-cache-dtype=float32", "--logprobs-mode=raw_logits", "--watermark", "--quantization-config.a=1"):
+    for flag in (
+        "--mamba-ssm-cache-dtype=float32",
+        "--logprobs-mode=raw_logits",
+        "--watermark",
+        "--quantization-config.a=1",
+    ):
         assert model(flag) != "m"
 
 
