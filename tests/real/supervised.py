@@ -28,7 +28,8 @@ CACHE = Path(os.environ.get("GENESISD_CACHE", "~/.cache/genesisd")).expanduser()
 START_SECONDS = 300
 """A start takes half a minute; a loaded machine may need far more."""
 LONG = 900
-"""Tokens of a stream that is still running when something is killed."""
+"""Tokens of each answer in a stream that is still running when something is killed: with those of the prompt, nearly
+all that the model has positions for. An idle machine makes them in a second."""
 _VLLMS = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}$|vllm|torch|triton|psm_|sem\.|pymp-")
 """What vLLM leaves in /tmp: its sockets, and folders named after their makers."""
 
@@ -39,7 +40,7 @@ def example() -> dict[str, Any]:
     return settings | {
         "listen": f"127.0.0.1:{free_port()}",
         "front": {"hold": f"{START_SECONDS}s"},
-        "stop": {"drain": "60s"},
+        "stop": {"drain": "240s"},
     }
 
 
@@ -171,9 +172,9 @@ def gone(pids: Mapping[int, str]) -> bool:
 class Flow(threading.Thread):
     """A stream in the background: what came, and how it ended."""
 
-    def __init__(self, url: str, tokens: int = LONG) -> None:
+    def __init__(self, url: str, tokens: int = LONG, answers: int = 1) -> None:
         super().__init__(daemon=True)
-        prompt = {"model": "tiny", "prompt": "Hello", "temperature": 0}
+        prompt = {"model": "tiny", "prompt": "Hello", "temperature": 1, "seed": 0, "n": answers}
         self._body = {**prompt, "max_tokens": tokens, "ignore_eos": True, "stream": True}
         self._body["stream_options"] = {"include_usage": True}
         self._url = url
@@ -197,11 +198,6 @@ class Flow(threading.Thread):
             self.fault = f"{type(error).__name__}: {error}"
         self.ended_at = time.time()
 
-    def flowing(self) -> bool:
-        """It has begun and has not ended."""
-        assert self.ended_at is None, f"ended before anything was done: {self.fault or self.lines[-1:]}"
-        return len(self.lines) > 3
-
     def tokens(self) -> int:
         """How many it brought, once it has ended as it should. Chunks are no measure: a busy server merges them."""
         self.join(START_SECONDS)
@@ -209,6 +205,19 @@ class Flow(threading.Thread):
         assert self.fault is None, self.fault
         assert self.lines[-1] == "data: [DONE]", self.lines[-3:]
         return int(json.loads(self.lines[-2].removeprefix("data: "))["usage"]["completion_tokens"])
+
+
+def flowing(url: str, *answers: int) -> list[Flow]:
+    """Streams of so many answers each, all running a moment ago. The worker makes four answers at a time, so that
+    twelve last three times as long; of several streams none would wait for another's.
+    """
+    for _ in range(20):
+        flows = [Flow(url, answers=count) for count in answers]
+        until(lambda flows=flows: all(len(flow.lines) > 3 or flow.ended_at for flow in flows), every=0.01)
+        if not any(flow.ended_at for flow in flows):
+            return flows
+        assert [flow.fault for flow in flows] == [None] * len(answers)
+    raise AssertionError("streams end before they are seen to run")
 
 
 def ask_engine(url: str, path: str, body: Any = None, timeout: float = 60) -> int:

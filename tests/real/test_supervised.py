@@ -27,6 +27,7 @@ from tests.real.supervised import (
     ask_engine,
     engine_url,
     example,
+    flowing,
     gone,
     left_behind,
     real_box,
@@ -111,11 +112,10 @@ def test_a_killed_engine_process_is_a_crash(rig: Rig, role: str) -> None:
 def test_a_killed_shim_is_replaced_without_cutting_a_stream(rig: Rig) -> None:
     """kill -9 of the shim: degraded, drained, replaced; the stream of that moment completes."""
     before, tree, began = rig.ready(), rig.tree(), time.time()
-    flow = Flow(rig.door.url)
-    until(flow.flowing, every=0.01)
+    (flow,) = flowing(rig.door.url, 12)
     os.kill(before["shim"]["pid"], signal.SIGKILL)
     after = rig.back(before)
-    assert flow.tokens() == LONG
+    assert flow.tokens() == 12 * LONG
     assert gone(tree)
     assert [phase for phase in rig.phases(began) if phase in {"degraded", "draining"}] == ["degraded", "draining"]
     assert (after["shim"]["pid"] != before["shim"]["pid"], alive(after["shim"]["pid"])) == (True, True)
@@ -170,9 +170,7 @@ def test_t1_a_wedged_engine_is_found_and_ended_though_it_ignores_sigterm(rig: Ri
 def test_a_restart_in_service_cuts_nothing(rig: Rig) -> None:
     """An ordered restart while three streams flow: all complete, and a new request waits for the next life."""
     before, tree, began = rig.ready(), rig.tree(), time.time()
-    flows = [Flow(rig.door.url) for _ in range(3)]
-    for flow in flows:
-        until(flow.flowing, every=0.01)
+    flows = flowing(rig.door.url, 1, 1, 1)
     rig.box.ask("order", "restart", "tiny")
     # Asked of the journal: on a disk that is slow to keep the new phase, draining is over within one look.
     until(lambda: "draining" in rig.phases(began), every=0.01)
@@ -188,15 +186,14 @@ def test_a_restart_in_service_cuts_nothing(rig: Rig) -> None:
 def test_t13_a_stream_runs_through_the_death_of_the_daemon(rig: Rig) -> None:
     """kill -9 of the daemon: the next one adopts the same process, ready at once, and the stream completes."""
     before = rig.ready()
-    flow = Flow(rig.door.url)
-    until(flow.flowing, every=0.01)
+    (flow,) = flowing(rig.door.url, 12)
     rig.box.kill()
     began = time.time()
     rig.box.start()
     after = rig.look()
     adopted = (after["pid"], after["incarnation"], after["phase"], after["adopted"])
     assert adopted == (before["pid"], before["incarnation"], "ready", True)
-    assert flow.tokens() == LONG
+    assert flow.tokens() == 12 * LONG
     assert ask(rig.door, PLAIN, stream=False) == expected(PLAIN, "hermes", stream=False)
     print(f"\ndaemon killed: adopted after {time.time() - began:.2f} s")
 
