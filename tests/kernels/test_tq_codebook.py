@@ -32,9 +32,9 @@ def test_agrees_with_the_reference(case):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_long_and_short_sequences_share_a_launch(kind):
-    """Lengths that differ by 100 times, and the odd ones: one wave serves them all."""
-    problem = made(cases.Case("x", kind, 2, 1, 64, (8191, 80, 15, 17, 1), (2, 2, 2, 2, 1)))
-    assert error(poisoned(problem), expected(problem)) < cases.TOLERANCE
+    """Lengths that differ by 50 times and more; the longest has more shares than the merge weighs at once."""
+    problem = made(cases.Case("x", kind, 2, 1, 64, (4300, 80, 15, 17, 1), (2, 2, 2, 2, 1)))
+    assert error(poisoned(problem, splits=80), expected(problem)) < cases.TOLERANCE
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -44,7 +44,7 @@ def test_what_is_lost_is_the_query_s_rounding(kind):
     assert error(poisoned(problem), expected(problem)) < 1e-3
 
 
-@pytest.mark.parametrize("splits", [1, 2, 7, 64])
+@pytest.mark.parametrize("splits", [1, 2, 7, 65])
 def test_the_number_of_splits_changes_nothing(splits):
     """Any number of splits gives the same attention, also more of them than there are tokens to share."""
     problem = made(cases.Case("x", "4bit_nc", 4, 1, 64, (700, 70, 3), (2, 2, 2)))

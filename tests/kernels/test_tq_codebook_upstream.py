@@ -65,7 +65,7 @@ def test_bytes_and_places_are_the_engine_s_own(theirs, kind, dim, heads):
     assert torch.equal(problem.cache.flatten(0, 1)[..., layout.key_bytes :], wanted[..., layout.key_bytes :])
 
 
-@pytest.mark.parametrize(("kind", "dim", "heads"), SHAPES)
+@pytest.mark.parametrize(("kind", "dim", "heads"), SHAPES[::3])  # each kind and each dimension once
 def test_attention_over_the_engine_s_bytes_is_the_engine_s_own(theirs, kind, dim, heads):
     """Its store fills the cache; its attention, the reference and the kernel agree."""
     case = cases.Case("x", kind, 2 * heads, heads, dim, (37, 50), (2, 2))

@@ -46,7 +46,7 @@ def test_a_query_in_two_halves_is_the_whole_query():
     assert problems.error(run(problem, HOPPER), expected(problem)) < 1e-3
 
 
-@pytest.mark.parametrize("splits", [1, 2, 3, 7, 64])
+@pytest.mark.parametrize("splits", [1, 2, 3, 7, 65])
 def test_the_number_of_splits_changes_nothing(splits):
     """Any number of splits gives the same attention, also more of them than there are tokens to share."""
     problem = problems.make(cases.Case("x", 8, 1, 64, (1000, 70, 3), (2, 2, 2)), "cpu", seed=splits)
@@ -139,7 +139,7 @@ def test_a_plan_is_kept():
 TAILED = cases.Case("x", 8, 2, 64, (70, 33, 130), (3, 1, 2), tail=True)
 
 
-@pytest.mark.parametrize("splits", [2, 3, 7, 64])
+@pytest.mark.parametrize("splits", [2, 3, 7, 65])
 def test_a_tail_takes_a_split_of_its_own(splits):
     """However many share the cache beside it."""
     problem = problems.make(TAILED, "cpu", seed=splits)
