@@ -59,7 +59,7 @@ class Box:
                 "state_dir": str(self.state),
                 "runtime_dir": str(self.state / "run"),
                 "cache_dir": str(folder / "cache"),
-                "port_range": port_range(),
+                "port_range": port_range(len(workers)),
                 **(daemon or {}),
             },
             "workers": dict(workers),

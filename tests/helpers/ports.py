@@ -8,20 +8,25 @@ of ports below those that the kernel chooses from, and gives them in turn.
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import cache
 from itertools import cycle
 
 SINGLE = 100
 RANGE = 30
 RANGES = 5
 BLOCK = SINGLE + RANGES * RANGE
-FIRSTS = (*range(10_000, 20_000, BLOCK), *range(21_000, 32_500, BLOCK))
+FIRSTS = (*range(10_000, 20_000, BLOCK), *range(21_000, 29_000, BLOCK))
 """Where blocks begin. Left out is the daemon's own default range, which some tests use."""
+FEW = 15
+"""Workers that a common range is enough for, restarts and reloads included; of more, a daemon has ``WIDE`` ports."""
+WIDE = 500
+WIDES = tuple(range(29_000, 32_500, WIDE))
 
 
-def _claim() -> int:
+def _claim(firsts: Collection[int]) -> int:
     """The first port of a block that is this process's until it ends: the kernel gives the abstract name once."""
-    for first in FIRSTS:
+    for first in firsts:
         guard = socket.socket(socket.AF_UNIX)
         try:
             guard.bind(f"\0genesisd-test-ports-{first}")
@@ -30,10 +35,10 @@ def _claim() -> int:
         else:
             guard.detach()
             return first
-    raise RuntimeError(f"all {len(FIRSTS)} blocks of ports are claimed: end other runs of the tests")
+    raise RuntimeError(f"all blocks of ports from {min(firsts)} on are claimed: end other runs of the tests")
 
 
-_first = _claim()
+_first = _claim(FIRSTS)
 _singles: Iterator[int] = cycle(range(_first, _first + SINGLE))
 _ranges: Iterator[int] = cycle(range(_first + SINGLE, _first + BLOCK, RANGE))
 
@@ -51,7 +56,13 @@ def free_port() -> int:
     raise RuntimeError(f"none of the ports {_first} to {_first + SINGLE - 1} is free: what holds them was left behind")
 
 
-def port_range() -> str:
-    """A range for one daemon, as its configuration says it."""
-    first = next(_ranges)
-    return f"{first}-{first + RANGE - 1}"
+def port_range(workers: int) -> str:
+    """A range for one daemon with so many workers, as its configuration says it."""
+    first, ports = (next(_ranges), RANGE) if workers <= FEW else (_wide(), WIDE)
+    return f"{first}-{first + ports - 1}"
+
+
+@cache
+def _wide() -> int:
+    """One for all: daemons of so many workers run one after the other."""
+    return _claim(WIDES)
