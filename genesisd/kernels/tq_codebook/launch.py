@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 
 import torch
@@ -12,6 +11,7 @@ from genesisd.kernels.tq_codebook.kernel import attend
 from genesisd.kernels.tq_codebook.layout import KEY_BITS
 from genesisd.kernels.tq_codebook.plan import Plan, Shape, blocks_of, plan_for
 from genesisd.kernels.tq_codebook.rotate import rotate
+from genesisd.kernels.tq_verify.launch import interpreted
 from genesisd.kernels.tq_verify.merge import merge
 
 
@@ -118,8 +118,3 @@ def _merge(lens, starts, plan, shape, scratch, out) -> None:
         HEADS=heads, D=dim, BLOCK_D=dim, N=plan.tokens, CHUNK=plan.chunk,
         BLOCK=block, WIDTH=width, MAX_QUERY=shape.max_query_len, num_warps=4,
     )  # fmt: skip
-
-
-def interpreted() -> bool:
-    """Whether triton's interpreter runs the kernels: it knows no assembly."""
-    return os.environ.get("TRITON_INTERPRET") == "1"

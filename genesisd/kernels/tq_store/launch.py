@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import torch
 
 from genesisd.kernels.tq_store.kernel import store
 from genesisd.kernels.tq_store.plan import Plan, Shape, plan_for
+from genesisd.kernels.tq_verify.launch import interpreted
 from genesisd.kernels.tq_verify.plan import power_of_two
 
 
@@ -48,8 +47,3 @@ def tq_store(
         D=dim, BLOCK_D=power_of_two(dim), R=plan.rows, E4B15=fp8_format == "e4b15", ASM=not interpreted(),
         num_warps=plan.warps, num_stages=1,
     )  # fmt: skip
-
-
-def interpreted() -> bool:
-    """Whether triton's interpreter runs the kernel: it has casts of its own."""
-    return os.environ.get("TRITON_INTERPRET") == "1"

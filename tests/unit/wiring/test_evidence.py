@@ -181,7 +181,8 @@ async def test_a_disk_that_refuses_is_an_error(scene):
 
 def test_a_process_is_shown_with_its_state_and_its_command():
     """And with nothing that only root may read."""
-    with subprocess.Popen([sys.executable, "-c", "print(flush=True); input()"], stdin=-1, stdout=-1) as child:
+    command = [sys.executable, "-c", "print(flush=True); input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         child.stdout.readline()  # a process that has just begun shows no command yet
         found = snapshot(child.pid)
     assert (found["pid"], found["parent"]) == (child.pid, os.getpid())
