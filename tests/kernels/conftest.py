@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -21,17 +23,30 @@ collect_ignore = ["test_where_torch_is.py"] if find_spec("torch") and find_spec(
 
 
 @pytest.fixture
-def untimed(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], None]:
-    """Puts the benchmark of an operation on the CPU, given its module ``timing``: all but the clock, which says 10 us."""
+def untimed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Puts the benchmark of an operation on the CPU, given its modules of measuring: all but the clock.
 
-    def graph_us(run: Callable[[int], object], _repeats: int) -> float:
-        run(0)
-        run(1)
-        return 10.0
+    The clock says 10 us, or each of ``times`` in turn.
+    """
 
-    def without_device(timing: ModuleType) -> None:
-        monkeypatch.setattr(timing, "DEVICE", "cpu")
-        monkeypatch.setattr(timing, "SPREAD", 1000)  # no cache to be beaten
-        monkeypatch.setattr(timing, "graph_us", graph_us)
+    def without_device(*modules: ModuleType, times: Iterable[float] = itertools.repeat(10.0)) -> None:
+        clock = iter(times)
+
+        def graph_us(run: Callable[[int], object], _repeats: int, samples: int = 9) -> float:
+            assert samples > 0
+            run(0)
+            run(1)
+            return next(clock)
+
+        put = {"DEVICE": "cpu", "SPREAD": 1000, "graph_us": graph_us, "every_table": tables}  # no cache to be beaten
+        for module, name in itertools.product(modules, put):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, put[name])
 
     return without_device
+
+
+def tables(problem: Any, spare: int) -> list[Any]:
+    """As the benchmark's own, which draws them on a card: each over other pages of the cache."""
+    pages = problem.cache.shape[0]
+    return [(problem.table + i * pages // spare) % pages for i in range(spare)]
