@@ -3,44 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import torch
 
+from genesisd.kernels import rows
 from genesisd.kernels.lm_head_fp8 import cases, problems, timing
 from genesisd.kernels.lm_head_fp8.launch import shape_of
 from genesisd.kernels.lm_head_fp8.plan import candidates
 from genesisd.kernels.replays import Rates
 
-HEADER = (
-    "| hidden x vocabulary, rows | floor us | bfloat16 us | torch FP8 us | ours us | of the floor | goal | error | of FP8 |\n"
-    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
-)
+HEADER = rows.header(
+    "hidden x vocabulary, rows", "floor us", "bfloat16 us", "torch FP8 us", "ours us", "of the floor", "goal", "error",
+    "of FP8",
+)  # fmt: skip
 
 
 def lines(found: Rates, chosen: list[cases.Case], _upstream: object | None, *, sweep: bool) -> Iterator[str]:
     """A line a case; with ``sweep`` the times of all cuts instead."""
-    if not sweep:
-        yield HEADER
-    for case in chosen:
-        yield from _swept(case, found) if sweep else (_row(case, found),)
+    if sweep:
+        return chain.from_iterable(_swept(case, found) for case in chosen)
+    return chain((HEADER,), (_row(case, timing.measure(case, found)) for case in chosen))
 
 
-def _row(case: cases.Case, found: Rates) -> str:
-    one = timing.measure(case, found)
-    share = one.floor_us / one.ours_us
+def _row(case: cases.Case, found: timing.Measured) -> str:
+    share = found.floor_us / found.ours_us
     met = "yes" if share >= cases.GOAL else "**no**"
-    scaled = "" if one.scaled_us is None else f"{one.scaled_us:.1f}"
-    return (
-        f"| {case.name} | {one.floor_us:.1f} | {one.whole_us:.1f} | {scaled} | {one.ours_us:.1f} | {share:.1%} | "
-        f"{cases.GOAL:.0%} {met} | {one.error:.1e} | {one.quantised:.1e} |"
-    )
+    scaled = "" if found.scaled_us is None else f"{found.scaled_us:.1f}"
+    return rows.row(
+        case.name, f"{found.floor_us:.1f}", f"{found.whole_us:.1f}", scaled, f"{found.ours_us:.1f}", f"{share:.1%}",
+        f"{cases.GOAL:.0%} {met}", f"{found.error:.1e}", f"{found.quantised:.1e}",
+    )  # fmt: skip
 
 
 def _swept(case: cases.Case, found: Rates) -> Iterator[str]:
     problem = problems.make(case, timing.DEVICE, 1)
     out = torch.empty(case.rows, case.channels, dtype=torch.bfloat16, device=timing.DEVICE)
-    floor = timing.floor_us(case, found)
-    for number, plan in enumerate(candidates(shape_of(problem.x, problem.weight))):
-        us = timing.time_of(problem, plan, out)
-        tile = f"{plan.channels} x {plan.depth}, {plan.stages} stages, {plan.warps} warps"
-        yield f"{case.name}: {tile}{' (the plan)' if number == 0 else ''}: {us:.1f} us, {floor / us:.1%}"
+    cuts = (
+        rows.Cut(
+            f"{plan.channels} x {plan.depth}, {plan.stages} stages, {plan.warps} warps",
+            timing.time_of(problem, plan, out),
+        )
+        for plan in candidates(shape_of(problem.x, problem.weight))
+    )
+    return rows.sweep(case.name, timing.floor_us(case, found), cuts)
