@@ -102,8 +102,8 @@ def _together(outcomes: Mapping[str, Outcome], texts: Texts) -> tuple[dict[str, 
     applied = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Applied)}
     for path, names in _touching(applied).items():
         cuts = [cut for name in names for cut in applied[name].cuts if cut.path == path]
-        clash = _whole(path, names, applied) or _clashing(path, outcomes)
-        if not clash and len(names) > 1:
+        clash = _whole(path, names, applied, texts) or _clashing(path, outcomes)
+        if not clash and len(names) > 1 and path in texts:
             merged[path], _ = splice(texts[path], cuts)
             fault = failure(path, texts[path], merged[path], cuts)
             clash = dict.fromkeys(names, fault) if fault else {}
@@ -113,8 +113,11 @@ def _together(outcomes: Mapping[str, Outcome], texts: Texts) -> tuple[dict[str, 
     return faults, merged
 
 
-def _whole(path: str, names: Sequence[str], applied: Mapping[str, Applied]) -> dict[str, Failed]:
+def _whole(path: str, names: Sequence[str], applied: Mapping[str, Applied], texts: Texts) -> dict[str, Failed]:
     if len(names) == 1 or not any(path in applied[name].whole for name in names):
+        return {}
+    # Two that bring a file of one text, such as the package that holds what each carries, are of one mind.
+    if len({applied[name].texts[path] for name in names}) == 1 and path not in texts:
         return {}
     return dict.fromkeys(names, Failed(Fault.OVERLAP, path, f"{', '.join(names)} put a whole file there, or edit it"))
 

