@@ -1,4 +1,4 @@
-"""Cases made flesh: random inputs, and how far an output is from what was expected."""
+"""Cases made flesh: random inputs, in the cache or in a tail beside it."""
 
 from __future__ import annotations
 
@@ -6,34 +6,22 @@ from dataclasses import dataclass, field
 
 import torch
 
+from genesisd.kernels import batches
 from genesisd.kernels.tq_verify.cases import Case
 from genesisd.kernels.tq_verify.layout import K8V4
 from genesisd.kernels.tq_verify.pack import slots
+from genesisd.kernels.trying import error
+
+__all__ = ["Problem", "by_heads", "error", "make", "unwrite"]
 
 
 @dataclass
-class Problem:
+class Problem(batches.Batch):
     """A case made flesh: the arguments of tq_verify, fresh random ones."""
 
     case: Case
-    query: torch.Tensor
-    cache: torch.Tensor
-    table: torch.Tensor
-    lens: torch.Tensor
-    starts: torch.Tensor
     tail: dict[str, torch.Tensor] = field(default_factory=dict)
     """tq_verify's tail_key and tail_value, or nothing."""
-
-    @property
-    def scale(self) -> float:
-        return self.case.dim**-0.5
-
-    @property
-    def max_query_len(self) -> int:
-        return max(self.case.query_lens)
-
-    def arguments(self) -> tuple[torch.Tensor, ...]:
-        return self.query, self.cache, self.table, self.lens, self.starts
 
 
 def make(
@@ -51,29 +39,17 @@ def make(
     the table's last they would be read.
     """
     generator = torch.Generator(device=device).manual_seed(seed)
-    needed = [max(1, -(-length // case.page)) for length in case.lens]
-    pages = sum(needed) * spare
-    cache = torch.empty(pages, case.page, case.kv_heads, K8V4(case.dim).slot_bytes, dtype=torch.uint8, device=device)
-    for first in range(0, pages, 4096):
-        count = min(4096, pages - first)
-        size = (count, case.page, case.kv_heads, case.dim)
-        keys = torch.randn(size, device=device, generator=generator) * case.key_scale
-        values = torch.randn(size, device=device, generator=generator) * case.value_scale
-        cache[first : first + count] = slots(keys, values, case.fp8_format)
-    order = torch.randperm(pages, device=device, generator=generator).to(torch.int32)
-    table = torch.full((len(needed), max(needed)), 2**30, dtype=torch.int32, device=device)
-    for sequence, count in enumerate(needed):
-        table[sequence, :count] = order[sum(needed[:sequence]) :][:count]
-    tokens = sum(case.query_lens)
-    query = torch.randn(tokens, case.heads, case.dim, device=device, generator=generator).to(dtype)
-    starts = torch.tensor([0, *torch.tensor(case.query_lens).cumsum(0).tolist()], dtype=torch.int32, device=device)
+    shape = (sum(batches.pages_of(case)) * spare, case.page, case.kv_heads, K8V4(case.dim).slot_bytes)
+    cache = torch.empty(shape, dtype=torch.uint8, device=device)
+    batches.fill(cache, case, generator, lambda keys, values: slots(keys, values, case.fp8_format))
+    table = batches.table_over(len(cache), case, generator)
+    query = batches.query_of(case, generator, dtype)
     if case.by_heads:
         cache = by_heads(cache)
-    lens = torch.tensor(case.lens, dtype=torch.int32, device=device)
-    made = Problem(case, query, cache, table, lens, starts)
+    made = Problem(case, query, cache, table, *batches.lens_and_starts(case, device))
     if case.tail:
         for name, size in (("tail_key", case.key_scale), ("tail_value", case.value_scale)):
-            rows = torch.randn(tokens, case.kv_heads, case.dim, device=device, generator=generator) * size
+            rows = torch.randn(len(query), case.kv_heads, case.dim, device=device, generator=generator) * size
             made.tail[name] = rows.to(dtype)
     if case.tail and not written:
         unwrite(made)
@@ -91,9 +67,3 @@ def unwrite(problem: Problem) -> None:
     for sequence, (length, count) in enumerate(zip(problem.case.lens, problem.case.query_lens, strict=True)):
         for position in range(max(length - count, 0), length):
             problem.cache[problem.table[sequence, position // page].long(), position % page] = 0xFF
-
-
-def error(out: torch.Tensor, expected: torch.Tensor) -> float:
-    """norm(out - expected) / norm(expected); not a number where anything was left unwritten."""
-    norm = expected.norm().item()
-    return ((out.double() - expected).norm() / norm).item() if norm else out.double().norm().item()
