@@ -82,6 +82,8 @@ def _kinds(launch: ModuleType, like: Small, sequences: int, tokens: int) -> Iter
     first = {dataclasses.replace(plan(batch), splits=0): batch for batch in range(sequences, 0, -1)}
     for batch in sorted({*first.values(), min(len(LENGTHS), sequences)}):
         yield batch, plan(batch)
+        if plan(batch).narrow:  # which of its two ways a launch goes is told by lengths, and small ones know only one
+            yield batch, dataclasses.replace(plan(batch), narrow_to=0)
 
 
 def small(setting: Setting, batch: int, tokens: int, dtype: torch.dtype, device: torch.device) -> Small:

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch", reason="the kernels need torch and triton: 
 from genesisd.kernels.tq_verify import problems
 from genesisd.kernels.tq_verify.cases import Case
 from genesisd.kernels.tq_verify.reference import reference
-from tests.helpers.hopper_on_cpu import attended, source
+from tests.helpers.hopper_on_cpu import attended, cut, planned, source
 
 PLAIN, SHARP = 2e-3, 2e-2
 """Before the output is rounded: the units cut FP8 sums to about 14 bits, which scores of up to 100 show."""
@@ -41,13 +41,36 @@ def drawn(case: Case, dtype=torch.bfloat16) -> problems.Problem:
 
 def test_nothing_in_assembly_is_left_without_a_meaning():
     """What is new in the device code has to be said for a CPU too."""
-    assert "asm" not in source(48, {})
+    assert "asm" not in source(48, 24, {})
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_device_code_agrees_with_the_reference(case, folder):
     """Its own text, run thread by thread with the units' sums cut as the units cut them."""
     assert error(drawn(case), folder) < PLAIN
+
+
+SHORT = (
+    Case("group 8", 8, 1, 256, (1, 15, 17, 300, 80), (6,) * 5),
+    Case("group 6, two KV heads", 12, 2, 256, (300, 70), (5, 5)),
+    Case("group 5, rows of padding", 5, 1, 256, (300, 0, 7), (8, 1, 3)),
+    Case("group 16, blocks of rows", 16, 1, 256, (300, 5), (6, 3)),
+)
+
+
+@pytest.mark.parametrize("case", SHORT, ids=lambda case: case.name)
+@pytest.mark.parametrize("narrow", [True, False])
+def test_half_of_the_rows_a_program_change_nothing(case, narrow, folder):
+    """A short batch is cut into twice as many blocks of rows, told from the lengths; both ways agree."""
+    assert cut(case, planned(case, 40))[1]
+    assert error(drawn(case), folder, processors=40, narrow=narrow) < PLAIN
+
+
+def test_a_batch_that_grows_is_read_once_again(folder):
+    """Longer chunks than the plan's bound: whole blocks of rows, out of the same code."""
+    case = Case("three lengths", 16, 2, 256, (1700, 20, 400), (6, 6, 1))
+    assert cut(case, planned(case, 12)) == (256, False)
+    assert error(drawn(case), folder, processors=12) < PLAIN
 
 
 def test_copies_by_threads_bring_the_same_tokens(folder):

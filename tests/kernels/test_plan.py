@@ -53,6 +53,32 @@ def test_warp_groups_hold_every_row_in_multiples_of_eight(group, count, head_dim
     assert plan.columns == blocks
 
 
+@pytest.mark.parametrize(
+    ("group", "count", "narrow"), [(8, 6, 24), (8, 5, 24), (6, 5, 16), (8, 3, 0), (8, 1, 0), (16, 6, 24)]
+)
+def test_short_batches_have_programs_of_half_the_rows(group, count, narrow):
+    """In twice as many blocks, which hold all rows; programs of few rows stay as they are."""
+    plan = plan_for(shape(batch=1, group=group, max_query_len=count, warp_groups=True, **H200))
+    assert plan.narrow == narrow
+    if narrow:
+        assert 2 * plan.columns * narrow >= group * count
+        assert plan.narrow <= plan.rows
+
+
+@pytest.mark.parametrize("batch", [1, 8, 33, 66, 200])
+@pytest.mark.parametrize("kv_heads", [1, 2, 5])
+def test_short_batches_too_have_a_chunk_to_spare(batch, kv_heads):
+    """Half as many chunks have to do then; where they would not, no batch counts as short."""
+    plan = plan_for(shape(batch=batch, kv_heads=kv_heads, warp_groups=True, **H200))
+    assert not plan.narrow or plan.splits // 2 >= 2 * batch
+
+
+def test_heads_of_128_are_never_narrow():
+    """Their programs are small already: half as many rows were slower at every length."""
+    plan = plan_for(shape(batch=1, kv_heads=8, group=4, head_dim=128, max_query_len=16, warp_groups=True, **H200))
+    assert plan.narrow == 0
+
+
 @pytest.mark.parametrize("batch", [1, 8, 200, 1000])
 def test_every_sequence_has_a_chunk_to_spare(batch):
     """Chunks of one size always suffice: each sequence's last one may be short."""

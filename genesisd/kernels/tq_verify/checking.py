@@ -13,25 +13,31 @@ from genesisd.kernels.tq_verify.launch import scratch_for, shape_of, tq_verify
 from genesisd.kernels.tq_verify.plan import plan_for
 from genesisd.kernels.tq_verify.reference import reference
 
+CAPTURED = (
+    cases.Case("captured graph", 8, 1, 128, (5000, 70, 1), (3, 3, 3)),
+    cases.Case("captured graph, raw tail", 8, 1, 128, (5000, 70, 1), (3, 3, 3), tail=True),
+    cases.Case("graph captured over a short batch", 16, 2, 256, (60000, 70, 1), (6, 6, 6)),
+)
+
 
 def failures(device: str, _upstream: Path | None = None) -> list[str]:
     """What is wrong on this device, a line each; nothing if all is well. Inputs are drawn anew each time."""
     found = [failure(case, device) for case in cases.GPU_EDGES]
-    found += [captured(device, tail=tail) for tail in (False, True)]
+    found += [captured(case, device) for case in CAPTURED]
     return [line for line in found if line is not None]
 
 
-def captured(device: str, *, tail: bool) -> str | None:
+def captured(case: cases.Case, device: str) -> str | None:
     """Why a graph captured over one token a sequence does not serve other lengths and pages, or None."""
-    case = cases.Case("captured", 8, 1, 128, (5000, 70, 1), (3, 3, 3), tail=tail)
     problem = problems.make(case, device, seed=int(torch.randint(2**31, ()).item()))
     lens, table = problem.lens.clone(), problem.table.clone()
-    plan = plan_for(shape_of(problem.query, problem.cache, 3, 3, tail=tail))
+    longest = problem.max_query_len
+    plan = plan_for(shape_of(problem.query, problem.cache, len(case.lens), longest, tail=case.tail))
     scratch, out = scratch_for(plan, problem.query), torch.empty_like(problem.query)
 
     def run() -> None:
         tq_verify(
-            *problem.arguments(), max_query_len=3, scale=problem.scale, plan=plan, scratch=scratch, out=out,
+            *problem.arguments(), max_query_len=longest, scale=problem.scale, plan=plan, scratch=scratch, out=out,
             **problem.tail,
         )  # fmt: skip
 
@@ -46,7 +52,7 @@ def captured(device: str, *, tail: bool) -> str | None:
     out.fill_(float("nan"))
     graph.replay()
     found = problems.error(out, reference(*problem.arguments(), scale=problem.scale, **problem.tail))
-    return None if found < cases.TOLERANCE else f"captured graph{', raw tail' * tail}: error {found:.2e}"
+    return None if found < cases.TOLERANCE else f"{case.name}: error {found:.2e}"
 
 
 def failure(case: cases.Case, device: str) -> str | None:
@@ -56,23 +62,29 @@ def failure(case: cases.Case, device: str) -> str | None:
     seed = int(torch.randint(2**31, ()).item())
     problem = problems.make(case, device, seed)
     expected = reference(*problem.arguments(), scale=problem.scale, fp8_format=case.fp8_format, **problem.tail)
-    found = problems.error(poisoned(problem), expected)
-    if found < cases.TOLERANCE:
-        return None
-    return f"{case.name}: error {found:.2e}, allowed {cases.TOLERANCE:.0e} (seed {seed})"
+    for how, narrow in (("", True), (" with whole blocks of rows", False)):
+        found = problems.error(poisoned(problem, narrow=narrow), expected)
+        if not found < cases.TOLERANCE:
+            return f"{case.name}{how}: error {found:.2e}, allowed {cases.TOLERANCE:.0e} (seed {seed})"
+    return None
 
 
 def poisoned(
-    problem: problems.Problem, *, capability: tuple[int, int] | None = None, splits: int | None = None
+    problem: problems.Problem,
+    *,
+    capability: tuple[int, int] | None = None,
+    splits: int | None = None,
+    narrow: bool = True,
 ) -> torch.Tensor:
     """The kernel's output where output and scratch held NaN before.
 
-    ``capability`` and ``splits`` take the place of the device's and the plan's.
+    ``capability`` and ``splits`` take the place of the device's and the plan's. ``narrow``: whether a short batch may be
+    served with half of the rows a program.
     """
     batch, tail = len(problem.case.lens), bool(problem.tail)
     shape = shape_of(problem.query, problem.cache, batch, problem.max_query_len, tail=tail)
     plan = plan_for(shape if capability is None else replace(shape, capability=capability))
-    plan = replace(plan, splits=splits or plan.splits)
+    plan = replace(plan, splits=splits or plan.splits, narrow_to=plan.narrow_to if narrow else 0)
     scratch = scratch_for(plan, problem.query)
     scratch.part.fill_(float("nan"))
     scratch.lse.fill_(float("nan"))

@@ -40,6 +40,7 @@ def _warp_group_needs(plan: Plan, head_dim: int, group: int, max_query_len: int)
     """With two KV heads: the copies of single rows take more registers than those of whole pages."""
     slot, blocks = (head_dim + head_dim // 2 + 4) // 4, -(-group * max_query_len // plan.rows)
     binary = hopper.machine_code(
-        head_dim, plan.rows, group, 2, 16, 2 * slot, slot, plan.stages, blocks, plan.chunk, True, False, plan.resident
-    )
+        head_dim, plan.rows, group, 2, 16, 2 * slot, slot, plan.stages, blocks, plan.chunk, True, False, plan.resident,
+        plan.narrow,
+    )  # fmt: skip
     return Needs(*resources(binary), hopper.shared_bytes(head_dim, plan.rows, plan.stages), "")

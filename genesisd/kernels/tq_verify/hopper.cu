@@ -13,9 +13,9 @@
 // w * (n - 15), put right in the zero points: the units cut their sums toward zero, and these stay near it.
 // What runs once is kept in loops: code is fetched slower than it runs.
 //
-// Defined by the caller: D (128, 256), N, GROUP, KV_HEADS, PAGE, POS, HEAD (words between tokens, between KV heads),
-// STAGES, BLOCKS, BULK (pages are aligned to 16 bytes: the copy engine takes them), HALF (the query is float16),
-// RESIDENT; and the two products, written out for this N by hopper.py.
+// Defined by the caller: D (128, 256), ROWS, NARROW, BLOCKS (of ROWS rows), GROUP, KV_HEADS, PAGE, POS, HEAD (words
+// between tokens, between KV heads), STAGES, BULK (pages are aligned to 16 bytes: the copy engine takes them), HALF (the
+// query is float16), RESIDENT; and the two products, written out for ROWS and NARROW by hopper.py.
 
 // One warp's 16 tokens of a tile, all from one page.
 __device__ __forceinline__ void copy_tokens(u32 to, const u32* from, int head, int lane, u32 barrier) {
@@ -30,18 +30,16 @@ __device__ __forceinline__ void copy_tokens(u32 to, const u32* from, int head, i
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(128, RESIDENT)
-hopper(const u16* __restrict__ query, const u32* __restrict__ cache, const int* __restrict__ table,
-       const int* __restrict__ lens, const int* __restrict__ starts, float* __restrict__ part, float* __restrict__ lse,
-       float scale_log2, int q_stride, int table_stride, int page_words, int batch, int splits) {
-  extern __shared__ __align__(1024) unsigned char memory[];
-  asm volatile("griddepcontrol.launch_dependents;");  // the merge may be placed; it waits for this grid's end
+// A program's chunk: N of its rows, which PARTED programs have between them.
+template <int N, int PARTED>
+__device__ __forceinline__ void attend(
+    unsigned char* memory, const u16* __restrict__ query, const u32* __restrict__ cache, const int* __restrict__ table,
+    const int* __restrict__ lens, const int* __restrict__ starts, float* __restrict__ part, float* __restrict__ lse,
+    float scale_log2, int q_stride, int table_stride, int page_words, int batch, int splits, int chunk) {
+  constexpr int Q_BYTES = N * D, P_BYTES = N * 128;
   const Place p = {(int)threadIdx.x / 32, (int)threadIdx.x % 32, (int)threadIdx.x % 32 / 4, (int)threadIdx.x % 4};
-  const int head = blockIdx.x, first_row = blockIdx.y % BLOCKS * N;
-  int soon;  // fetched beside the lengths, for it is asked for right after them
-  asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(soon) : "l"(starts + min((int)threadIdx.x % 32, batch)));
-  const int chunk = chunk_of(lens, batch, splits);
-  const Share share = share_of(lens, batch, chunk, blockIdx.y / BLOCKS);
+  const int head = blockIdx.x, first_row = blockIdx.y % PARTED * N;
+  const Share share = share_of(lens, batch, chunk, blockIdx.y / PARTED);
   if (share.seq < 0) return;
   const int seq = share.seq, length = lens[seq], q0 = starts[seq], q_len = starts[seq + 1] - q0, rows = q_len * GROUP;
   const int first = share.split * chunk;
@@ -49,9 +47,9 @@ hopper(const u16* __restrict__ query, const u32* __restrict__ cache, const int* 
   if (first_row >= rows) return;
 
   const Query mine = {query, first_row, rows, q0, head, q_stride};
-  uint4 pieces[TURNS];
+  uint4 pieces[TURNS<N>];
 #pragma unroll
-  for (int i = 0; i < TURNS; ++i) pieces[i] = mine.piece(i);
+  for (int i = 0; i < TURNS<N>; ++i) pieces[i] = mine.piece(i);
 
   const u32 q_low = shared_at(memory), q_high = q_low + Q_BYTES, weights = q_high + Q_BYTES;
   const u32 stages = weights + 2 * P_BYTES, red = stages + STAGES * STAGE_BYTES;
@@ -80,7 +78,7 @@ hopper(const u16* __restrict__ query, const u32* __restrict__ cache, const int* 
     fetch(i, i, page);
   }
 
-  const float up = store_query(mine, pieces, q_low, q_high, red, p);
+  const float up = store_query<N>(mine, pieces, q_low, q_high, red, p);
   const float factor = scale_log2 / up;
   const int open = min(last, length - q_len + 1);  // tokens below are seen by all rows
   seen_by_products();
@@ -268,7 +266,7 @@ hopper(const u16* __restrict__ query, const u32* __restrict__ cache, const int* 
     sum[0] += sum[1] + (sum[2] + sum[3]);
     sts(at, __float_as_uint(threadIdx.x < N ? rcp(most(sum[0], 1e-30f)) : sum[0]));
     if (threadIdx.x < N)  // of one row, chunk after chunk: the merge reads them so
-      lse[((blockIdx.y % BLOCKS * KV_HEADS + head) * N + threadIdx.x) * splits + blockIdx.y / BLOCKS] = sum[0] > 0.0f ? ldsf(red + threadIdx.x * 4) + lg2(sum[0]) : __uint_as_float(0xFF800000);
+      lse[((blockIdx.y % PARTED * KV_HEADS + head) * N + threadIdx.x) * splits + blockIdx.y / PARTED] = sum[0] > 0.0f ? ldsf(red + threadIdx.x * 4) + lg2(sum[0]) : __uint_as_float(0xFF800000);
   }
   __syncthreads();
 #pragma unroll
@@ -292,4 +290,26 @@ hopper(const u16* __restrict__ query, const u32* __restrict__ cache, const int* 
                  "r"(output + n * OUT_LINE), "n"(D * 4) : "memory");
     asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;" ::: "memory");
   }
+}
+
+extern "C" __global__ void __launch_bounds__(128, RESIDENT)
+hopper(const u16* __restrict__ query, const u32* __restrict__ cache, const int* __restrict__ table,
+       const int* __restrict__ lens, const int* __restrict__ starts, float* __restrict__ part, float* __restrict__ lse,
+       float scale_log2, int q_stride, int table_stride, int page_words, int batch, int splits, int narrow_to) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  // This grid may have been placed before the one ahead has ended; and now the merge may be, which waits for this one's end.
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;");
+  int soon;  // fetched beside the lengths, for it is asked for right after them
+  asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(soon) : "l"(starts + min((int)threadIdx.x % 32, batch)));
+  const Cut cut = cut_of(lens, batch, splits, narrow_to);
+#if NARROW
+  if (cut.narrow) {
+    attend<NARROW, 2 * BLOCKS>(memory, query, cache, table, lens, starts, part, lse, scale_log2, q_stride, table_stride,
+                               page_words, batch, splits / 2, cut.chunk);
+    return;
+  }
+#endif
+  attend<ROWS, BLOCKS>(memory, query, cache, table, lens, starts, part, lse, scale_log2, q_stride, table_stride,
+                       page_words, batch, splits, cut.chunk);
 }

@@ -22,10 +22,12 @@ _LEFT_OUT: dict[int, str] = {}
 """Devices on which this form was found to fail, and how."""
 
 
-def source(rows: int) -> str:
-    """The device code with its two products for so many rows (a multiple of 8)."""
-    products = _product("keys_product", rows, "k32.f32.e4m3.e4m3", "p, 1, 1") + _product(
-        "values_product", rows, "k16.f32.f16.f16", "p, 1, 1, 0"
+def source(rows: int, narrow: int = 0) -> str:
+    """The device code with its products for so many rows, and for those of a short batch (multiples of 8)."""
+    products = "".join(
+        _product("keys_product", width, "k32.f32.e4m3.e4m3", "p, 1, 1")
+        + _product("values_product", width, "k16.f32.f16.f16", "p, 1, 1, 0")
+        for width in filter(None, (rows, narrow))
     )
     types = "typedef unsigned int u32;\ntypedef unsigned long long u64;\n"
     return "\n".join([types, _text(SHARE), products, *map(_text, ATTEND)])
@@ -79,7 +81,7 @@ def leave_out(device: int, reason: str) -> None:
 def _works(device: int) -> bool:
     """Whether device code can be compiled and loaded here, tried once with the smaller of the two."""
     try:
-        _merge_function(device, 128, 8, 8, 8, 1, 128, 1, 1, False)
+        _merge_function(device, 128, 8, 8, 8, 1, 128, 1, 1, False, 0)
     except (nvrtc.CompileError, OSError, RuntimeError) as error:
         logger.warning("tq_verify: the form in CUDA is left out, and triton's serve: %s", error)
         return False
@@ -93,7 +95,7 @@ def aligned(cache: torch.Tensor) -> bool:
 
 def launch(query, cache, table, lens, starts, part, lse, *, plan, batch, max_query_len, scale) -> None:
     """One program a (KV head, chunk and block of rows), on the current stream."""
-    if plan.splits <= batch:
+    if plan.splits // (2 if plan.narrow else 1) <= batch:
         raise ValueError(f"a plan of {plan.splits} chunks cannot share out {batch} sequences: plan for this batch")
     _, page_size, kv_heads, _ = cache.shape
     heads, dim = query.shape[1:]
@@ -101,14 +103,15 @@ def launch(query, cache, table, lens, starts, part, lse, *, plan, batch, max_que
     blocks = -(-max_query_len * group // plan.rows)
     function = _function(
         query.device.index, dim, plan.rows, group, kv_heads, page_size, cache.stride(1) // 4, cache.stride(2) // 4,
-        plan.stages, blocks, plan.chunk, aligned(cache), query.dtype == torch.float16, plan.resident,
+        plan.stages, blocks, plan.chunk, aligned(cache), query.dtype == torch.float16, plan.resident, plan.narrow,
     )  # fmt: skip
     pointers = [ctypes.c_void_p(one.data_ptr()) for one in (query, cache, table, lens, starts, part, lse)]
-    numbers = (query.stride(0), table.stride(0), cache.stride(0) // 4, batch, plan.splits)
+    numbers = (query.stride(0), table.stride(0), cache.stride(0) // 4, batch, plan.splits, plan.narrow_to)
     function.launch(
         (kv_heads, plan.splits * blocks, 1),
         torch.cuda.current_stream(query.device).cuda_stream,
         [*pointers, ctypes.c_float(scale / math.log(2)), *(ctypes.c_int32(number) for number in numbers)],
+        early=True,
     )
 
 
@@ -118,13 +121,13 @@ def merge(lens, starts, part, lse, out, *, plan, batch, max_query_len, kv_heads)
     group = heads // kv_heads
     function = _merge_function(
         out.device.index, dim, heads, group, plan.rows, -(-max_query_len * group // plan.rows), plan.chunk,
-        max_query_len, plan.parts, out.dtype == torch.float16,
+        max_query_len, plan.parts, out.dtype == torch.float16, plan.narrow,
     )  # fmt: skip
     pointers = [ctypes.c_void_p(one.data_ptr()) for one in (part, lse, lens, starts, out)]
     function.launch(
         (batch * max_query_len, heads, plan.parts),
         torch.cuda.current_stream(out.device).cuda_stream,
-        [*pointers, *(ctypes.c_int32(number) for number in (out.stride(0), batch, plan.splits))],
+        [*pointers, *(ctypes.c_int32(number) for number in (out.stride(0), batch, plan.splits, plan.narrow_to))],
         early=True,
     )
 
@@ -135,29 +138,33 @@ def _merge_function(device, *shape) -> nvrtc.Function:
         return nvrtc.loaded(merge_code(*shape), "hopper_merge", 256, 0)
 
 
-def merge_code(dim, heads, group, rows, blocks, chunk, max_query_len, parts, half) -> bytes:
+def merge_code(dim, heads, group, rows, blocks, chunk, max_query_len, parts, half, narrow) -> bytes:
     """The merge compiled for a shape: needs no device."""
     defines = {
-        "D": dim, "HEADS": heads, "GROUP": group, "N": rows, "BLOCKS": blocks, "CHUNK": chunk,
-        "MAX_QUERY": max_query_len, "PARTS": parts, "HALF": int(half),
+        "D": dim, "HEADS": heads, "GROUP": group, "ROWS": rows, "BLOCKS": blocks, "CHUNK": chunk,
+        "MAX_QUERY": max_query_len, "PARTS": parts, "HALF": int(half), "NARROW": narrow,
     }  # fmt: skip
     return nvrtc.compiled(_text(SHARE) + _text(MERGE), defines, "sm_90a")
 
 
 @functools.cache
 def _function(
-    device, dim, rows, group, kv_heads, page, pos, head, stages, blocks, chunk, bulk, half, resident
+    device, dim, rows, group, kv_heads, page, pos, head, stages, blocks, chunk, bulk, half, resident, narrow
 ) -> nvrtc.Function:
-    binary = machine_code(dim, rows, group, kv_heads, page, pos, head, stages, blocks, chunk, bulk, half, resident)
+    binary = machine_code(
+        dim, rows, group, kv_heads, page, pos, head, stages, blocks, chunk, bulk, half, resident, narrow
+    )
     with torch.cuda.device(device):
         return nvrtc.loaded(binary, "hopper", THREADS, shared_bytes(dim, rows, stages))
 
 
-def machine_code(dim, rows, group, kv_heads, page, pos, head, stages, blocks, chunk, bulk, half, resident) -> bytes:
+def machine_code(
+    dim, rows, group, kv_heads, page, pos, head, stages, blocks, chunk, bulk, half, resident, narrow
+) -> bytes:
     """The kernel compiled for a shape: needs no device."""
     defines = {
-        "D": dim, "N": rows, "GROUP": group, "KV_HEADS": kv_heads, "PAGE": page, "POS": pos, "HEAD": head,
+        "D": dim, "ROWS": rows, "GROUP": group, "KV_HEADS": kv_heads, "PAGE": page, "POS": pos, "HEAD": head,
         "STAGES": stages, "BLOCKS": blocks, "CHUNK": chunk, "BULK": int(bulk), "HALF": int(half),
-        "RESIDENT": resident,
+        "RESIDENT": resident, "NARROW": narrow,
     }  # fmt: skip
-    return nvrtc.compiled(source(rows), defines, "sm_90a")
+    return nvrtc.compiled(source(rows, narrow), defines, "sm_90a")

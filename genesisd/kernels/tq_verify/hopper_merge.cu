@@ -2,7 +2,7 @@
 // take every so many chunks.
 //
 // Placed while hopper.cu's grid runs; what that grid writes is read after its end. Defined by the caller: D (128, 256),
-// HEADS, GROUP, N, BLOCKS (as there), MAX_QUERY, PARTS (of the columns), HALF (the output is float16).
+// HEADS, GROUP, ROWS, NARROW, BLOCKS (as there), MAX_QUERY, PARTS (of the columns), HALF (the output is float16).
 
 typedef unsigned short u16;
 
@@ -10,6 +10,8 @@ constexpr int THREADS = 256;
 constexpr int COLUMNS = D / PARTS;
 constexpr int WIDE = COLUMNS / 4;  // threads of a group
 constexpr int GROUPS = THREADS / WIDE;
+constexpr int AHEAD = 4;  // chunks whose outputs a thread asks for before it knows their weights
+static_assert(AHEAD * GROUPS <= THREADS);
 
 __device__ __forceinline__ float ex2(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 
@@ -21,6 +23,10 @@ __device__ __forceinline__ u16 narrowed(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
 #endif
   return y;
+}
+
+__device__ __forceinline__ void add(float4& sum, float w, float4 v) {
+  sum.x = fmaf(w, v.x, sum.x), sum.y = fmaf(w, v.y, sum.y), sum.z = fmaf(w, v.z, sum.z), sum.w = fmaf(w, v.w, sum.w);
 }
 
 template <class Join> __device__ __forceinline__ float joined(float x, float* shared, Join join) {
@@ -36,23 +42,32 @@ template <class Join> __device__ __forceinline__ float joined(float x, float* sh
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 hopper_merge(const float* part, const float* lse, const int* __restrict__ lens, const int* __restrict__ starts, u16* out,
-             int out_stride, int batch, int splits) {
+             int out_stride, int batch, int splits, int narrow_to) {
   __shared__ float4 sums[GROUPS][WIDE];
   __shared__ float weights[THREADS], tops[THREADS / 32], totals[THREADS / 32];
   constexpr int KV_HEADS = HEADS / GROUP;
-  constexpr int STRIDE = BLOCKS * KV_HEADS * N;  // rows of part from chunk to chunk
   const int seq = blockIdx.x / MAX_QUERY, j = blockIdx.x % MAX_QUERY, head = blockIdx.y;
   const int group = threadIdx.x / WIDE, column = threadIdx.x % WIDE;
   const int length = lens[seq], q0 = starts[seq], count = starts[seq + 1] - q0;
-  const int chunk = chunk_of(lens, batch, splits), before = chunks_before(lens, seq, chunk);
-  const int active = (length + chunk - 1) / chunk;
+  const Cut cut = cut_of(lens, batch, splits, narrow_to);
+  const int n = cut.narrow ? NARROW : ROWS, blocks = cut.narrow ? 2 * BLOCKS : BLOCKS;
+  const int before = chunks_before(lens, seq, cut.chunk);
+  const int active = (length + cut.chunk - 1) / cut.chunk;
+  const int stride = blocks * KV_HEADS * n;  // rows of part from chunk to chunk
   const int place = j * GROUP + head % GROUP;  // among the rows of a sequence and KV head
-  const int row = (place / N * KV_HEADS + head / GROUP) * N + place % N;
-  const float* logs = lse + (long long)row * splits + before;
-  const float4* from = (const float4*)(part + ((long long)before * STRIDE + row) * D) + blockIdx.z * WIDE + column;
+  const int row = (place / n * KV_HEADS + head / GROUP) * n + place % n;
+  const float* logs = lse + (long long)row * (cut.narrow ? splits / 2 : splits) + before;
+  const float4* from = (const float4*)(part + ((long long)before * stride + row) * D) + blockIdx.z * WIDE + column;
+  const long long step = (long long)stride * (D / 4);
   asm volatile("griddepcontrol.wait;" ::: "memory");
   if (j >= count) return;
 
+  float4 soon[AHEAD];
+#pragma unroll
+  for (int k = 0; k < AHEAD; ++k) {
+    const int s = group + k * GROUPS;
+    soon[k] = s < active ? __ldcg(from + s * step) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  }
   float top = -1e30f, total = 0.0f;
 #pragma unroll 1
   for (int s = threadIdx.x; s < active; s += THREADS) top = fmaxf(top, logs[s]);
@@ -65,13 +80,13 @@ hopper_merge(const float* part, const float* lse, const int* __restrict__ lens, 
     weights[threadIdx.x] = weight;
     total += weight;
     __syncthreads();
-#pragma unroll 8
-    for (int s = group; s < left; s += GROUPS) {
-      const float w = weights[s];
-      const float4 v = from[(long long)(first + s) * STRIDE * (D / 4)];
-      acc.x = fmaf(w, v.x, acc.x), acc.y = fmaf(w, v.y, acc.y);
-      acc.z = fmaf(w, v.z, acc.z), acc.w = fmaf(w, v.w, acc.w);
+    int s = group;
+    if (first == 0) {
+#pragma unroll
+      for (int k = 0; k < AHEAD; ++k, s += GROUPS) add(acc, weights[s], soon[k]);
     }
+#pragma unroll 8
+    for (; s < left; s += GROUPS) add(acc, weights[s], from[(first + s) * step]);
     __syncthreads();
   }
   sums[group][column] = acc;

@@ -1,7 +1,7 @@
 // The query made ready for hopper.cu's products.
 
 constexpr int WIDE = D / 8;  // threads of a row of the query, 8 dimensions each
-constexpr int TURNS = N * WIDE / 128;
+template <int N> constexpr int TURNS = N * WIDE / 128;
 
 struct Query {
   const u16* query;
@@ -16,11 +16,12 @@ struct Query {
 
 // The query's rows, scaled by one power of two and cut into two FP8 halves, into shared memory; returns the scale.
 // Read again out of the first-level cache: a loop that is not unrolled is fetched once.
-__device__ float store_query(const Query& query, const uint4 (&pieces)[TURNS], u32 low, u32 high, u32 red, Place p) {
+template <int N>
+__device__ __forceinline__ float store_query(const Query& query, const uint4 (&pieces)[TURNS<N>], u32 low, u32 high, u32 red, Place p) {
   const int column = threadIdx.x % WIDE;
   u32 top2 = 0;  // magnitudes of both formats are ordered as integers are
 #pragma unroll
-  for (int i = 0; i < TURNS; ++i) {
+  for (int i = 0; i < TURNS<N>; ++i) {
     const uint4 v = pieces[i];
     top2 = most2(most2(top2, most2(v.x & 0x7FFF7FFF, v.y & 0x7FFF7FFF)), most2(v.z & 0x7FFF7FFF, v.w & 0x7FFF7FFF));
   }
@@ -33,7 +34,7 @@ __device__ float store_query(const Query& query, const uint4 (&pieces)[TURNS], u
   int exponent = max((int)(__float_as_uint(top) >> 23), 8);
   float up = __uint_as_float((u32)(261 - exponent) << 23);  // the greatest lands in 128 to 256
 #pragma unroll 4
-  for (int i = 0; i < TURNS; ++i) {
+  for (int i = 0; i < TURNS<N>; ++i) {
     const uint4 v = query.piece(i);
     const u32 w[4] = {v.x, v.y, v.z, v.w};
     const int n = threadIdx.x / WIDE + i * (128 / WIDE);

@@ -2,20 +2,34 @@
 // the device, and a batch whose lengths differ a hundredfold keeps every program busy alike.
 //
 // All sequences are cut into chunks of one size, so chosen that there are at most `splits` of them. Defined by the caller:
-// CHUNK (fewest tokens worth a program).
+// CHUNK (fewest tokens worth a program), NARROW (rows of a program where a batch is short; 0 if never).
 
 constexpr int TILE = 64;
 
 __device__ __forceinline__ int summed(int x) { return __reduce_add_sync(~0u, x); }
 
+// How a batch is cut. Where it is short, what each program does once costs more than its tokens do: then programs have
+// half of the rows and there are twice as many blocks of them, of which each reads the cache.
+struct Cut {
+  int chunk;
+  bool narrow;
+};
+
 // Every sequence's last chunk may be short: as many chunks are set aside as there are sequences.
-__device__ __forceinline__ int chunk_of(const int* lens, int batch, int splits) {
+__device__ __forceinline__ int sized(int total, int room) {
+  const int fair = (total + room - 1) / room;
+  return max((fair + TILE - 1) / TILE * TILE, CHUNK);
+}
+
+// Narrow where chunks of all rows would have no more than so many tokens.
+__device__ __forceinline__ Cut cut_of(const int* lens, int batch, int splits, int narrow_to) {
   int total = 0;
 #pragma unroll 1
   for (int i = threadIdx.x % 32; i < batch; i += 32) total += lens[i];
-  const int room = splits - batch;
-  const int fair = (summed(total) + room - 1) / room;
-  return max((fair + TILE - 1) / TILE * TILE, CHUNK);
+  total = summed(total);
+  const int chunk = sized(total, splits - batch);
+  if (NARROW == 0 || chunk > narrow_to) return {chunk, false};
+  return {sized(total, splits / 2 - batch), true};
 }
 
 // Chunks of all sequences before this one.

@@ -14,8 +14,6 @@ constexpr bool RUN = BULK && KV_HEADS == 1 && POS == WORDS;
 constexpr int ROW = RUN ? WORDS : D == 256 ? 100 : 52;
 __device__ __forceinline__ int shift_of(int head, int token) { return BULK ? (head * HEAD + token * POS) % 4 * !RUN : 0; }
 constexpr int STAGE_BYTES = TILE * ROW * 4;
-constexpr int Q_BYTES = N * D;
-constexpr int P_BYTES = N * 128;
 constexpr float LIMIT = 15.5f;  // float16 ends below 2^16
 constexpr float HEADROOM = 8.0f;  // a new maximum weighs 2^8
 

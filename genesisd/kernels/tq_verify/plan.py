@@ -31,6 +31,10 @@ class Plan:
     """In the form "warp-group", programs of one chunk: KV heads x blocks of rows."""
     parts: int = 1
     """In the form "warp-group", blocks of the merge that share one row's columns: each number is a kernel of its own."""
+    narrow: int = 0
+    """In the form "warp-group", rows of a program where the batch is short, in twice as many blocks; 0 if never."""
+    narrow_to: int = 0
+    """Tokens of a chunk up to which a batch is short, told from the lengths on the device."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +74,8 @@ def plan_for(shape: Shape) -> Plan:
     programs = shape.processors * tile.resident // columns
     if tile.form == "warp-group":
         chunks = max(programs, 2 * shape.batch)
-        return replace(
-            tile, splits=chunks, columns=columns, parts=_parts(shape.batch * shape.kv_heads * rows, shape.head_dim)
-        )
+        parts = _parts(shape.batch * shape.kv_heads * rows, shape.head_dim)
+        return _narrowing(replace(tile, splits=chunks, columns=columns, parts=parts), shape)
     return replace(tile, splits=max(1, programs // shape.batch) + shape.tail)
 
 
@@ -82,6 +85,16 @@ def _warp_group(rows: int, head_dim: int) -> Plan:
     padded = -(-rows // (blocks * 8)) * 8
     resident = 2 if wide else 4 if padded <= 32 else 3
     return Plan("warp-group", padded, 64, "fp8", 3, 4, 1, chunk=128, resident=resident)
+
+
+def _narrowing(plan: Plan, shape: Shape) -> Plan:
+    """Half of the rows for short batches, where that leaves twice as many chunks as there are sequences.
+
+    One KV head's pages come as one run each, and cost a second reader less than single rows do.
+    """
+    if shape.head_dim <= 128 or plan.rows < 32 or plan.splits < 4 * shape.batch:
+        return plan
+    return replace(plan, narrow=-(-plan.rows // 16) * 8, narrow_to=512 if shape.kv_heads == 1 else 192)
 
 
 def _parts(rows: int, head_dim: int) -> int:
