@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason="the kernels need torch and triton: pip inst
 pytest.importorskip("triton", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 
 SHAPES = (
-    ("4bit_nc", 64, 8, 1), ("4bit_nc", 128, 4, 1), ("k3v4_nc", 128, 8, 6), ("4bit_nc", 256, 8, 1),
+    ("4bit_nc", 64, 8, 1), ("4bit_nc", 128, 4, 1), ("4bit_nc", 128, 4, 5), ("k3v4_nc", 128, 8, 6), ("4bit_nc", 256, 8, 1),
     ("k3v4_nc", 256, 8, 1), ("4bit_nc", 256, 8, 6), ("k3v4_nc", 512, 8, 6),
 )  # fmt: skip
 COMPILE = """
