@@ -12,7 +12,9 @@ import genesisd
 from genesisd.patches import carried as carrying
 from genesisd.patches.carried import carried
 
-FILES = {edit.path: edit.text for edit in carried("carried.turboquant", "carried.ahead", "carried.lm_head")}
+FILES = {
+    edit.path: edit.text for edit in carried("carried.turboquant", "carried.ahead", "carried.lm_head", "carried.store")
+}
 MODULES = {path: text for path, text in FILES.items() if path.endswith(".py")}
 
 
