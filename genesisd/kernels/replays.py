@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import torch
 import triton
 
+SPREAD = 256e6
+"""Bytes over which repeated runs rotate: several times the second-level cache."""
+
 
 @dataclass(frozen=True)
 class Rates:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -44,6 +45,40 @@ def untimed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 monkeypatch.setattr(module, name, put[name])
 
     return without_device
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Graphs without a card: of a launch it makes one that a graph takes down with what it was given, and repeats."""
+    from torch import cuda
+
+    capturing: list[Graph] = []
+
+    class Graph:
+        taken: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]
+
+        def replay(self) -> None:
+            for launch, given, named in self.taken:
+                launch(*given, **named)
+
+    @contextlib.contextmanager
+    def graph(graph: Graph) -> Iterator[None]:
+        graph.taken = []
+        capturing.append(graph)
+        yield
+        capturing.pop()
+
+    def launching(launch: Callable[..., Any]) -> Callable[..., Any]:
+        def launched(*given: Any, **named: Any) -> Any:
+            if not capturing:
+                return launch(*given, **named)
+            return capturing[-1].taken.append((launch, given, named))
+
+        return launched
+
+    monkeypatch.setattr(cuda, "CUDAGraph", Graph)
+    monkeypatch.setattr(cuda, "graph", graph)
+    return launching
 
 
 def tables(problem: Any, spare: int) -> list[Any]:

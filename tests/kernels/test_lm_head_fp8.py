@@ -11,6 +11,7 @@ from genesisd.kernels.lm_head_fp8.plan import Plan
 from genesisd.kernels.lm_head_fp8.quantise import GREATEST, bound, quantise
 from genesisd.kernels.lm_head_fp8.reference import reference
 from genesisd.kernels.replays import Rates
+from genesisd.kernels.trying import error
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
 CASE, RATES = cases.Case("64 x 48, 2 rows", 2, 64, 48, out="bfloat16"), Rates(1e9, 1e12)
@@ -46,7 +47,7 @@ def test_logits_have_the_type_of_the_activations():
     problem = problems.make(cases.Case("x", 2, 64, 40), "cpu", seed=1)
     out = lm_head_fp8(*problem.arguments())
     assert out.dtype == torch.bfloat16
-    assert problems.error(out, reference(*problem.arguments())) < cases.TOLERANCE["bfloat16"]
+    assert error(out, reference(*problem.arguments())) < cases.TOLERANCE["bfloat16"]
 
 
 def test_rows_need_not_follow_each_other():

@@ -10,6 +10,10 @@ from genesisd.kernels.lm_head_fp8 import cases, problems
 from genesisd.kernels.lm_head_fp8.launch import lm_head_fp8, shape_of
 from genesisd.kernels.lm_head_fp8.plan import Plan, candidates
 from genesisd.kernels.lm_head_fp8.reference import reference
+from genesisd.kernels.trying import error, replayed, seed
+
+SIZE = (2048, 18993)
+"""Hidden size and channels, odd ones, on which every cut and a graph are tried."""
 
 
 def failures(device: str, _upstream: Path | None = None) -> list[str]:
@@ -20,13 +24,13 @@ def failures(device: str, _upstream: Path | None = None) -> list[str]:
 
 def failure(case: cases.Case, device: str, plan: Plan | None = None) -> str | None:
     """Why a case failed, or None."""
-    seed = int(torch.randint(2**31, ()).item())
-    problem = problems.make(case, device, seed)
-    found = problems.error(poisoned(problem, plan), reference(*problem.arguments()))
+    drawn = seed()
+    problem = problems.make(case, device, drawn)
+    found = error(poisoned(problem, plan), reference(*problem.arguments()))
     allowed = cases.TOLERANCE[case.out]
     if found < allowed:
         return None
-    return f"{case.name}: error {found:.2e}, allowed {allowed:.0e} (seed {seed}, {plan or 'its own plan'})"
+    return f"{case.name}: error {found:.2e}, allowed {allowed:.0e} (seed {drawn}, {plan or 'its own plan'})"
 
 
 def poisoned(problem: problems.Problem, plan: Plan | None = None) -> torch.Tensor:
@@ -59,22 +63,15 @@ def every_byte(device: str) -> list[str]:
 
 def every_plan(device: str) -> list[str | None]:
     """What is wrong with any cut that a sweep would time."""
-    case = cases.Case("plans", 8, 2048, 18993)
+    case = cases.Case("plans", 8, *SIZE)
     problem = problems.make(case, device, 1)
     return [failure(case, device, plan) for plan in candidates(shape_of(problem.x, problem.weight))]
 
 
 def captured(device: str) -> str | None:
     """Why a captured graph does not serve other activations, or None."""
-    problem = problems.make(cases.Case("captured", 3, 2048, 18993), device, int(torch.randint(2**31, ()).item()))
-    x, out = problem.x.clone(), torch.empty(3, 18993, device=device)
-    lm_head_fp8(*problem.arguments(), out=out)
-    problem.x.zero_()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        lm_head_fp8(*problem.arguments(), out=out)
-    problem.x.copy_(x)
-    out.fill_(float("nan"))
-    graph.replay()
-    found = problems.error(out, reference(*problem.arguments()))
+    problem = problems.make(cases.Case("captured", 3, *SIZE), device, seed())
+    out = torch.empty(3, SIZE[1], device=device)
+    replayed(lambda: lm_head_fp8(*problem.arguments(), out=out), out, [(problem.x, 0.0)])
+    found = error(out, reference(*problem.arguments()))
     return None if found < cases.TOLERANCE["float32"] else f"captured graph: error {found:.2e}"

@@ -1,4 +1,4 @@
-"""Cases made flesh: random inputs, and how far an output is from what was expected."""
+"""Cases made flesh: random inputs, and weights as they were loaded."""
 
 from __future__ import annotations
 
@@ -41,9 +41,3 @@ def make(case: Case, device: str, seed: int) -> Problem:
     if case.weights == "zero":
         whole[::3] = 0
     return Problem(case, x.to(getattr(torch, case.activations)), *quantise(whole), whole)
-
-
-def error(out: torch.Tensor, expected: torch.Tensor) -> float:
-    """norm(out - expected) / norm(expected); not a number where anything was left unwritten."""
-    norm = expected.norm().item()
-    return ((out.double() - expected).norm() / norm).item() if norm else out.double().norm().item()

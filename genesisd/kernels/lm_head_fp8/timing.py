@@ -13,6 +13,7 @@ from genesisd.kernels.lm_head_fp8.launch import lm_head_fp8, shape_of
 from genesisd.kernels.lm_head_fp8.plan import Plan, plan_for
 from genesisd.kernels.lm_head_fp8.reference import reference
 from genesisd.kernels.replays import Rates, graph_us
+from genesisd.kernels.trying import error, seed
 
 SPREAD = 1.2e9
 """Bytes over which repeated runs rotate: many times the second-level cache."""
@@ -43,14 +44,14 @@ def floor_us(case: cases.Case, found: Rates) -> float:
 
 def measure(case: cases.Case, found: Rates) -> Measured:
     """One case, all of it fresh."""
-    problem = problems.make(case, DEVICE, int(torch.randint(2**31, ()).item()))
+    problem = problems.make(case, DEVICE, seed())
     out = torch.full((case.rows, case.channels), float("nan"), dtype=torch.bfloat16, device=DEVICE)
     plan = plan_for(shape_of(problem.x, problem.weight))
     ours_us = time_of(problem, plan, out)
     expected = reference(*problem.arguments())
-    error = problems.error(out, expected)
-    quantised = problems.error(reference(problem.x, problem.whole, torch.ones_like(problem.scales)), expected)
-    return Measured(floor_us(case, found), ours_us, _whole_us(problem, out), _scaled_us(problem), error, quantised)
+    wrong = error(out, expected)
+    quantised = error(reference(problem.x, problem.whole, torch.ones_like(problem.scales)), expected)
+    return Measured(floor_us(case, found), ours_us, _whole_us(problem, out), _scaled_us(problem), wrong, quantised)
 
 
 def time_of(problem: problems.Problem, plan: Plan, out: torch.Tensor) -> float:

@@ -11,7 +11,8 @@ from genesisd.kernels.tq_codebook import cases, problems
 from genesisd.kernels.tq_codebook.launch import scratch_for, shape_of, tq_codebook
 from genesisd.kernels.tq_codebook.plan import Plan, plan_for
 from genesisd.kernels.tq_codebook.reference import reference
-from genesisd.kernels.tq_verify.problems import error
+from genesisd.kernels.trying import error, replayed, seed
+from genesisd.kernels.upstreams import engine_s
 
 
 def failures(device: str, upstream: Path | None = None) -> list[str]:
@@ -21,10 +22,8 @@ def failures(device: str, upstream: Path | None = None) -> list[str]:
     """
     found = [failure(case, device) for case in cases.GPU_EDGES]
     found += [captured(device, kind) for kind in cases.KEY_BITS]
-    if upstream is not None:
-        from genesisd.kernels.tq_codebook.upstream import Upstream
-
-        theirs = Upstream(upstream, device)
+    theirs = engine_s("tq_codebook", upstream, device)
+    if theirs is not None:
         found += [unlike(case, theirs, device) for case in uniform()]
     return [line for line in found if line is not None]
 
@@ -36,12 +35,12 @@ def uniform() -> list[cases.Case]:
 
 def failure(case: cases.Case, device: str) -> str | None:
     """Why a case failed, or None."""
-    seed = int(torch.randint(2**31, ()).item())
-    problem = problems.make(case, device, seed)
+    drawn = seed()
+    problem = problems.make(case, device, drawn)
     found = error(poisoned(problem), expected(problem))
     if found < cases.TOLERANCE:
         return None
-    return f"{case.name}: error {found:.2e}, allowed {cases.TOLERANCE:.0e} (seed {seed})"
+    return f"{case.name}: error {found:.2e}, allowed {cases.TOLERANCE:.0e} (seed {drawn})"
 
 
 def expected(problem: problems.Problem) -> torch.Tensor:
@@ -73,31 +72,22 @@ def poisoned(problem: problems.Problem, *, splits: int | None = None, plan: Plan
 def captured(device: str, kind: str) -> str | None:
     """Why a graph captured over one token a sequence does not serve other lengths and pages, or None."""
     case = cases.Case("captured", kind, 8, 1, 128, (5000, 70, 1), (3, 3, 3))
-    problem = problems.make(case, device, seed=int(torch.randint(2**31, ()).item()))
-    lens, table = problem.lens.clone(), problem.table.clone()
+    problem = problems.make(case, device, seed())
     plan = plan_for(shape_of(problem.query, problem.cache, 3, 3))
-    held = {"plan": plan, "scratch": scratch_for(plan, problem.query), "out": torch.empty_like(problem.query)}
-
-    def run() -> None:
-        tq_codebook(*problem.arguments(), **problem.named(), max_query_len=3, **held)
-
-    run()
-    problem.lens.fill_(1)
-    problem.table.fill_(0)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        run()
-    problem.lens.copy_(lens)
-    problem.table.copy_(table)
-    held["out"].fill_(float("nan"))
-    graph.replay()
-    found = error(held["out"], expected(problem))
+    out = torch.empty_like(problem.query)
+    held = {"plan": plan, "scratch": scratch_for(plan, problem.query), "out": out}
+    replayed(
+        lambda: tq_codebook(*problem.arguments(), **problem.named(), max_query_len=3, **held),
+        out,
+        [(problem.lens, 1), (problem.table, 0)],
+    )
+    found = error(out, expected(problem))
     return None if found < cases.TOLERANCE else f"{kind}: captured graph: error {found:.2e}"
 
 
 def unlike(case: cases.Case, theirs, device: str) -> str | None:
     """Why our attention over a cache that the engine's own store filled is not the engine's own, or None."""
-    problem = problems.make(case, device, int(torch.randint(2**31, ()).item()))
+    problem = problems.make(case, device, seed())
     theirs.fill(problem)
     found = error(poisoned(problem), theirs.attention(problem).double())
     return None if found < cases.TOLERANCE else f"{case.name}: not the engine's attention: {found:.2e}"

@@ -11,7 +11,7 @@ from genesisd.kernels.replays import Rates, graph_us
 from genesisd.kernels.tq_codebook import cases, timing
 from genesisd.kernels.tq_codebook.launch import shape_of
 from genesisd.kernels.tq_codebook.plan import candidates
-from genesisd.kernels.tq_verify.problems import error
+from genesisd.kernels.trying import error
 from genesisd.kernels.upstreams import engine_s
 
 HEADER = rows.header("cache kind, query heads / KV heads / dim", "query tokens", *rows.COMPARED, "error, upstream's")

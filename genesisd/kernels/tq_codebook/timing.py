@@ -4,33 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 
-from genesisd.kernels.replays import Rates, graph_us
+from genesisd.kernels.replays import SPREAD, Rates, graph_us
 from genesisd.kernels.tq_codebook import cases, problems
 from genesisd.kernels.tq_codebook.checking import expected
 from genesisd.kernels.tq_codebook.launch import scratch_for, shape_of, tq_codebook
 from genesisd.kernels.tq_codebook.layout import layout_of
 from genesisd.kernels.tq_codebook.plan import Plan, plan_for
-from genesisd.kernels.tq_verify.problems import error
-from genesisd.kernels.tq_verify.timing import every_table
+from genesisd.kernels.tq_verify.timing import Measured, every_table
+from genesisd.kernels.trying import error, seed
 
-SPREAD = 256e6
-"""Bytes over which repeated runs rotate: several times the second-level cache."""
 DEVICE = "cuda"
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Microseconds, and errors against the reference where it was small enough to compute."""
-
-    floor_us: float
-    ours_us: float
-    upstream_us: float | None
-    error: float | None
-    upstream_error: float | None
 
 
 def bytes_of(case: cases.Case) -> int:
@@ -47,7 +34,7 @@ def floor_us(case: cases.Case, found: Rates) -> float:
 def turns_of(case: cases.Case) -> list[problems.Problem]:
     """The same problem over so many tables of one cache that runs which follow each other share no bytes."""
     spare = max(1, min(16, math.ceil(SPREAD / bytes_of(case))))
-    problem = problems.make(case, DEVICE, seed=int(torch.randint(2**31, ()).item()), spare=spare)
+    problem = problems.make(case, DEVICE, seed=seed(), spare=spare)
     return [replace(problem, table=table) for table in every_table(problem, spare)]
 
 

@@ -11,6 +11,7 @@ import torch
 from genesisd.kernels.tq_codebook.layout import layout_of
 from genesisd.kernels.tq_codebook.problems import Problem
 from genesisd.kernels.tq_verify import upstream
+from genesisd.kernels.upstreams import each_token
 
 
 class Upstream:
@@ -47,10 +48,8 @@ class Upstream:
     def prepared(self, turns: list[Problem]) -> Callable[[int], torch.Tensor]:
         """One run of theirs, the rotation of the query included; all sequences have the same number of query tokens."""
         one = turns[0]
-        layout, count = layout_of(one.case.kind, one.case.dim), one.case.query_lens[0]
-        rows = [turn.table.repeat_interleave(count, 0).contiguous() for turn in turns]
-        steps = torch.arange(count, device=self.device).repeat(len(one.case.lens))
-        lens = (one.lens.repeat_interleave(count) - count + 1 + steps).to(torch.int32)
+        layout = layout_of(one.case.kind, one.case.dim)
+        rows, lens = each_token([turn.table for turn in turns], one.lens, one.case.query_lens[0])
         tokens, heads, dim = one.query.shape
         middle = torch.empty(tokens, heads, 32, dim + 1, device=self.device)
         out, sums = torch.empty_like(one.query), torch.empty(tokens, heads, device=self.device)

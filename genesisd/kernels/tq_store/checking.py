@@ -12,6 +12,8 @@ from genesisd.kernels.tq_store.launch import shape_of, tq_store
 from genesisd.kernels.tq_store.plan import Plan, candidates
 from genesisd.kernels.tq_store.reference import reference
 from genesisd.kernels.tq_verify.guards import expected_format
+from genesisd.kernels.trying import seed
+from genesisd.kernels.upstreams import engine_s
 
 
 def failures(device: str, upstream: Path | None = None) -> list[str]:
@@ -23,27 +25,25 @@ def failures(device: str, upstream: Path | None = None) -> list[str]:
     chosen = [case for case in cases.GPU_EDGES if case.fp8_format == format_]
     found = [failure(case, device, ties=cases.TIES) for case in chosen]
     found += [failure(every_number(format_), device, plan, ties=cases.TIES) for plan in _plans(device, format_)]
-    if upstream is not None:
-        from genesisd.kernels.tq_store.upstream import Upstream
-
-        theirs = Upstream(upstream)
-        found += [unlike(case, theirs) for case in (*chosen, every_number(format_)) if not case.padded]
+    theirs = engine_s("tq_store", upstream)
+    if theirs is not None:
+        found += [unlike(case, theirs, device) for case in (*chosen, every_number(format_)) if not case.padded]
     return [line for line in found if line is not None]
 
 
 def failure(case: cases.Case, device: str, plan: Plan | None = None, ties: float = 0.0) -> str | None:
     """Why a case failed, or None. All bytes of the cache are compared, also those that must stay."""
-    seed = int(torch.randint(2**31, ()).item())
-    problem = made(case, device, seed)
+    drawn = seed()
+    problem = made(case, device, drawn)
     expected = reference(*problem.arguments(), fp8_format=case.fp8_format)
     tq_store(*problem.arguments(), fp8_format=case.fp8_format, plan=plan)
     found = difference(problem.cache, expected, case.dim, ties)
-    return None if found is None else f"{case.name}: {found} (seed {seed}, {plan or 'its own plan'})"
+    return None if found is None else f"{case.name}: {found} (seed {drawn}, {plan or 'its own plan'})"
 
 
-def unlike(case: cases.Case, theirs) -> str | None:
+def unlike(case: cases.Case, theirs, device: str) -> str | None:
     """How the cache differs from what the engine's kernel made of the same inputs, or None: to the byte."""
-    problem = made(case, "cuda", int(torch.randint(2**31, ()).item()))
+    problem = made(case, device, seed())
     expected = problem.cache.clone()
     theirs.store(problem.key, problem.value, expected, problem.slot_mapping)
     tq_store(*problem.arguments(), fp8_format=case.fp8_format)

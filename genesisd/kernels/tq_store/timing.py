@@ -6,16 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
-
-from genesisd.kernels.replays import Rates, graph_us
+from genesisd.kernels.replays import SPREAD, Rates, graph_us
 from genesisd.kernels.tq_store import cases, problems
 from genesisd.kernels.tq_store.launch import shape_of, tq_store
 from genesisd.kernels.tq_store.plan import Plan, plan_for
 from genesisd.kernels.tq_verify.layout import K8V4
+from genesisd.kernels.trying import seed
 
-SPREAD = 256e6
-"""Bytes over which repeated runs rotate: several times the second-level cache."""
 DEVICE = "cuda"
 
 
@@ -51,7 +48,7 @@ def measure(case: cases.Case, found: Rates, theirs: object | None) -> Measured:
 def turns_of(case: cases.Case) -> list[problems.Problem]:
     """So many inputs and caches that none is found in a cache of the device, 32 at most."""
     count = min(32, max(8, math.ceil(SPREAD / bytes_of(case))))
-    return [problems.make(case, DEVICE, int(torch.randint(2**31, ()).item())) for _ in range(count)]
+    return [problems.make(case, DEVICE, seed()) for _ in range(count)]
 
 
 def time_of(turns: list[problems.Problem], plan: Plan) -> float:

@@ -12,6 +12,7 @@ from genesisd.kernels.tq_verify.guards import expected_format
 from genesisd.kernels.tq_verify.launch import scratch_for, shape_of, tq_verify
 from genesisd.kernels.tq_verify.plan import plan_for
 from genesisd.kernels.tq_verify.reference import reference
+from genesisd.kernels.trying import error, replayed, seed
 
 CAPTURED = (
     cases.Case("captured graph", 8, 1, 128, (5000, 70, 1), (3, 3, 3)),
@@ -29,29 +30,17 @@ def failures(device: str, _upstream: Path | None = None) -> list[str]:
 
 def captured(case: cases.Case, device: str) -> str | None:
     """Why a graph captured over one token a sequence does not serve other lengths and pages, or None."""
-    problem = problems.make(case, device, seed=int(torch.randint(2**31, ()).item()))
-    lens, table = problem.lens.clone(), problem.table.clone()
+    problem = problems.make(case, device, seed())
     longest = problem.max_query_len
     plan = plan_for(shape_of(problem.query, problem.cache, len(case.lens), longest, tail=case.tail))
     scratch, out = scratch_for(plan, problem.query), torch.empty_like(problem.query)
-
-    def run() -> None:
-        tq_verify(
-            *problem.arguments(), max_query_len=longest, scale=problem.scale, plan=plan, scratch=scratch, out=out,
-            **problem.tail,
-        )  # fmt: skip
-
-    run()
-    problem.lens.fill_(1)
-    problem.table.fill_(0)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        run()
-    problem.lens.copy_(lens)
-    problem.table.copy_(table)
-    out.fill_(float("nan"))
-    graph.replay()
-    found = problems.error(out, reference(*problem.arguments(), scale=problem.scale, **problem.tail))
+    named = {"max_query_len": longest, "scale": problem.scale, "plan": plan, "scratch": scratch, "out": out}
+    replayed(
+        lambda: tq_verify(*problem.arguments(), **named, **problem.tail),
+        out,
+        [(problem.lens, 1), (problem.table, 0)],
+    )
+    found = error(out, reference(*problem.arguments(), scale=problem.scale, **problem.tail))
     return None if found < cases.TOLERANCE else f"{case.name}: error {found:.2e}"
 
 
@@ -59,13 +48,13 @@ def failure(case: cases.Case, device: str) -> str | None:
     """Why a case failed, or None."""
     if case.fp8_format != expected_format(torch.cuda.get_device_capability()):
         return None
-    seed = int(torch.randint(2**31, ()).item())
-    problem = problems.make(case, device, seed)
+    drawn = seed()
+    problem = problems.make(case, device, drawn)
     expected = reference(*problem.arguments(), scale=problem.scale, fp8_format=case.fp8_format, **problem.tail)
     for how, narrow in (("", True), (" with whole blocks of rows", False)):
-        found = problems.error(poisoned(problem, narrow=narrow), expected)
+        found = error(poisoned(problem, narrow=narrow), expected)
         if not found < cases.TOLERANCE:
-            return f"{case.name}{how}: error {found:.2e}, allowed {cases.TOLERANCE:.0e} (seed {seed})"
+            return f"{case.name}{how}: error {found:.2e}, allowed {cases.TOLERANCE:.0e} (seed {drawn})"
     return None
 
 

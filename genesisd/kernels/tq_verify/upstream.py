@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch
 
 from genesisd.kernels.tq_verify.problems import Problem
+from genesisd.kernels.upstreams import each_token
 
 FILES = ("triton_turboquant_decode.py", "triton_turboquant_store.py", "triton_decode_attention.py")
 STAND_INS = {
@@ -41,14 +42,12 @@ class Upstream:
     def prepared(self, problem: Problem, tables: list[torch.Tensor]) -> Callable[[int], torch.Tensor]:
         """The kernel as the backend runs it: each query token as a row of its own, with its own length."""
         case = problem.case
-        count = case.query_lens[0]
-        rows = [table.repeat_interleave(count, 0).contiguous() for table in tables]
-        steps = torch.arange(count, device="cuda").repeat(len(case.lens))
-        lens = (problem.lens.repeat_interleave(count) - count + 1 + steps).to(torch.int32)
+        rows, lens = each_token(tables, problem.lens, case.query_lens[0])
         tokens, heads, dim = problem.query.shape
-        eye, none = torch.eye(dim, device="cuda"), torch.zeros(16, device="cuda")
-        middle = torch.empty(tokens, heads, 32, dim + 1, device="cuda")
-        out, sums = torch.empty_like(problem.query), torch.empty(tokens, heads, device="cuda")
+        device = problem.query.device
+        eye, none = torch.eye(dim, device=device), torch.zeros(16, device=device)
+        middle = torch.empty(tokens, heads, 32, dim + 1, device=device)
+        out, sums = torch.empty_like(problem.query), torch.empty(tokens, heads, device=device)
 
         def run(i: int) -> torch.Tensor:
             return self.decode(
