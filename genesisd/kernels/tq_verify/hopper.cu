@@ -35,7 +35,7 @@ template <int N, int PARTED>
 __device__ __forceinline__ void attend(
     unsigned char* memory, const u16* __restrict__ query, const u32* __restrict__ cache, const int* __restrict__ table,
     const int* __restrict__ lens, const int* __restrict__ starts, float* __restrict__ part, float* __restrict__ lse,
-    float scale_log2, int q_stride, int table_stride, int page_words, int batch, int splits, int chunk) {
+    float scale_log2, int q_stride, int table_stride, int page_words, int batch, int splits, int chunk, u32 barriers) {
   constexpr int Q_BYTES = N * D, P_BYTES = N * 128;
   const Place p = {(int)threadIdx.x / 32, (int)threadIdx.x % 32, (int)threadIdx.x % 32 / 4, (int)threadIdx.x % 4};
   const int head = blockIdx.x, first_row = blockIdx.y % PARTED * N;
@@ -46,31 +46,25 @@ __device__ __forceinline__ void attend(
   const int last = min(first + chunk, length);
   if (first_row >= rows) return;
 
-  const Query mine = {query, first_row, rows, q0, head, q_stride};
-  uint4 pieces[TURNS<N>];
-#pragma unroll
-  for (int i = 0; i < TURNS<N>; ++i) pieces[i] = mine.piece(i);
-
   const u32 q_low = shared_at(memory), q_high = q_low + Q_BYTES, weights = q_high + Q_BYTES;
   const u32 stages = weights + 2 * P_BYTES, red = stages + STAGES * STAGE_BYTES;
-  const u32 barriers = red + 4 * N * 4;
   const int* pages = table + (long long)seq * table_stride;
   const int tiles = (last - first + TILE - 1) / TILE;
   const int group_end = (last - 1) / 16 * 16;
 
   auto place_of = [&](int tile) { return min(first + tile * TILE + p.warp * 16, group_end); };
   auto page_of = [&](int tile) { return __ldg(pages + place_of(tile) / PAGE); };
+  int next_page = page_of(0);
+  const Query mine = {query, first_row, rows, q0, head, q_stride};
+  uint4 pieces[TURNS<N>];
+#pragma unroll
+  for (int i = 0; i < TURNS<N>; ++i) pieces[i] = mine.piece(i);
+
   auto fetch = [&](int tile, int stage, int page) {
     const u32* from = cache + (long long)page * page_words + place_of(tile) % PAGE * POS + head * HEAD;
     if (tile < tiles) copy_tokens(stages + stage * STAGE_BYTES + p.warp * 16 * ROW * 4, from, head, p.lane, barriers + stage * 8);
     if (!BULK) commit_copies();
   };
-#if BULK
-  if (threadIdx.x < STAGES) asm volatile("mbarrier.init.shared::cta.b64 [%0], 4;" ::"r"(barriers + threadIdx.x * 8) : "memory");
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  __syncthreads();
-#endif
-  int next_page = page_of(0);
 #pragma unroll 1
   for (int i = 0; i < STAGES - 1; ++i) {
     const int page = next_page;
@@ -297,6 +291,12 @@ hopper(const u16* __restrict__ query, const u32* __restrict__ cache, const int* 
        const int* __restrict__ lens, const int* __restrict__ starts, float* __restrict__ part, float* __restrict__ lse,
        float scale_log2, int q_stride, int table_stride, int page_words, int batch, int splits, int narrow_to) {
   extern __shared__ __align__(1024) unsigned char memory[];
+  const u32 barriers = shared_at(memory) + 2 * ROWS * (D + 128) + STAGES * STAGE_BYTES + 4 * ROWS * 4;  // behind all else
+#if BULK
+  if (threadIdx.x < STAGES) asm volatile("mbarrier.init.shared::cta.b64 [%0], 4;" ::"r"(barriers + threadIdx.x * 8) : "memory");
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  __syncthreads();
+#endif
   // This grid may have been placed before the one ahead has ended; and now the merge may be, which waits for this one's end.
   asm volatile("griddepcontrol.wait;" ::: "memory");
   asm volatile("griddepcontrol.launch_dependents;");
@@ -306,10 +306,10 @@ hopper(const u16* __restrict__ query, const u32* __restrict__ cache, const int* 
 #if NARROW
   if (cut.narrow) {
     attend<NARROW, 2 * BLOCKS>(memory, query, cache, table, lens, starts, part, lse, scale_log2, q_stride, table_stride,
-                               page_words, batch, splits / 2, cut.chunk);
+                               page_words, batch, splits / 2, cut.chunk, barriers);
     return;
   }
 #endif
   attend<ROWS, BLOCKS>(memory, query, cache, table, lens, starts, part, lse, scale_log2, q_stride, table_stride,
-                       page_words, batch, splits, cut.chunk);
+                       page_words, batch, splits, cut.chunk, barriers);
 }
