@@ -80,7 +80,8 @@ def _process(_self: Any, layer: Any) -> None:
     """Weights to FP8 numbers of the same name and shape, and scales beside them; the numbers loaded are let go."""
     loaded = layer.weight
     numbers, scales = quantise(loaded.data)
-    layer.weight = torch.nn.Parameter(numbers, requires_grad=False)
+    # As bytes: the engine compares a drafter's layer with this one, and of FP8 torch compares with nothing else.
+    layer.weight = torch.nn.Parameter(numbers.view(torch.uint8), requires_grad=False)
     layer.weight.weight_loader = _refuse
     layer.register_buffer("weight_scale", scales)  # a parameter would be missed in every checkpoint
     logger.info(
@@ -101,14 +102,15 @@ def _refuse(*_: Any, **__: Any) -> None:
 
 def _apply(self: Any, layer: Any, x: torch.Tensor, bias: torch.Tensor | None = None) -> Any:
     """Logits of any number of rows, 64 at once: more read the weights again, and take no memory for wider ones."""
-    if layer.weight.dtype != torch.float8_e4m3fn:  # it was tied to an embedding since
+    if layer.weight.dtype != torch.uint8:  # it was tied to an embedding since
         return super(type(self), self).apply(layer, x, bias)
+    numbers = layer.weight.view(torch.float8_e4m3fn)
     rows = x.reshape(-1, x.shape[-1]).contiguous()
     if x.dtype in SERVED and not torch.compiler.is_compiling():
         _genesis_hits["PN77"] += 1
-        out = launching().lm_head_fp8(rows, layer.weight, layer.weight_scale)
+        out = launching().lm_head_fp8(rows, numbers, layer.weight_scale)
     else:
-        out = _plain(rows, layer.weight, layer.weight_scale)
+        out = _plain(rows, numbers, layer.weight_scale)
     out = out if bias is None else out + bias
     return out.view(*x.shape[:-1], out.shape[-1])
 
@@ -123,7 +125,7 @@ def _plain(rows: torch.Tensor, weight: torch.Tensor, scales: torch.Tensor) -> to
 
 
 def _embedding(self: Any, layer: Any, ids: torch.Tensor) -> Any:
-    if layer.weight.dtype != torch.float8_e4m3fn:
+    if layer.weight.dtype != torch.uint8:
         return super(type(self), self).embedding(layer, ids)
     raise RuntimeError("PN77: this model embeds by its output layer, which holds FP8 weights; switch the patch off")
 

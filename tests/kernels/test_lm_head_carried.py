@@ -191,8 +191,15 @@ def test_the_same_weights_make_the_same_bytes(served):
     other = torch.nn.Module()
     other.weight = torch.nn.Parameter(weight.clone(), requires_grad=False)
     method.process_weights_after_loading(other)
-    assert torch.equal(other.weight.view(torch.uint8), layer.weight.view(torch.uint8))
+    assert torch.equal(other.weight, layer.weight)
     assert torch.equal(other.weight_scale, layer.weight_scale)
+
+
+def test_a_layer_that_stayed_whole_can_be_compared_with(served):
+    """The engine asks whether a drafter's weights are these, and torch compares FP8 with nothing but FP8."""
+    layer, _, weight = served
+    assert not torch.equal(layer.weight, weight)
+    assert not torch.equal(weight.half(), layer.weight)
 
 
 def test_embedding_by_such_a_layer_is_refused(served):

@@ -13,7 +13,7 @@ STUBS = (
     "configuration, as far as the loader reads it; what a CPU makes of weights"
 )
 VERDICTS = dict.fromkeys(("0.24.0", "0.30.0", "0.32.0", "0.33.0"), "applied") | {"0.23.0": "version"}
-WHOLE, FP8 = {"weights": "bfloat16", "logits": "whole"}, {"weights": "float8_e4m3fn", "logits": "fp8"}
+WHOLE, FP8 = {"weights": "bfloat16", "logits": "whole"}, {"weights": "uint8", "logits": "fp8"}
 ASIDE = (
     "tied", "tied_by_assignment", "with_a_bias", "quantised_already", "with_lora", "for_pooling", "in_float32",
     "batch_invariant", "copied_for_drafts", "offloaded", "on_an_older_card", "on_no_card", "of_an_odd_size",
@@ -36,8 +36,9 @@ GREEN = {
     "top_tokens": "fp8",
     "shared_with_drafts": "fp8",
     "equal_heads_are_found_equal": True,
+    "a_whole_head_is_no_quantised_one": False,
     "tied_later": "embedding",
-    "loaded_again": {"weights": "float8_e4m3fn", "logits": "fp8", "same_memory": True},
+    "loaded_again": {"weights": "uint8", "logits": "fp8", "same_memory": True},
     "loaded_one_by_one": "refused",
     "lengths_tried": [1, 9, 17, 33, 70],
     "imported": True,
@@ -89,6 +90,9 @@ def observe(version):
         seen["top_tokens"] = engine.scene("alone").top_tokens()
         seen["shared_with_drafts"] = engine.scene("alone").shared()
         seen["equal_heads_are_found_equal"] = torch.equal(*(engine.scene("alone").head.weight for _ in range(2)))
+        # Where the engine asks whether a drafter may share, the drafter's may be the one that stayed whole.
+        heads = engine.scene("alone").head.weight, engine.scene("tied").head.weight + 1
+        seen["a_whole_head_is_no_quantised_one"] = torch.equal(*heads)
         seen["tied_later"] = engine.scene("alone").tied_later()
         seen["loaded_again"] = engine.scene("alone").loaded_again()
         seen["loaded_one_by_one"] = engine.scene("alone").loaded_one_by_one()
