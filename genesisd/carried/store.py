@@ -24,7 +24,6 @@ _genesis_hits = {"PN530": 0}
 _genesis_skips: dict[str, dict[str, int]] = {"PN530": {}}
 _DECIDED: dict[tuple[object, ...], Callable[..., None] | None] = {}
 """How tensors of a kind are stored; None where the engine stores them."""
-FLOATS = (torch.bfloat16, torch.float16, torch.float32)
 
 
 def store(impl: Any, key: torch.Tensor, value: torch.Tensor, cache: torch.Tensor, slots: torch.Tensor) -> bool:
@@ -51,7 +50,7 @@ def count() -> None:
 def warm_up(vllm_config: Any) -> None:
     """Decide and compile for all layers, before graphs are captured and requests come."""
     for layer in vllm_config.compilation_config.static_forward_context.values():
-        if hasattr(getattr(layer, "impl", None), "tq_config"):
+        if hasattr(getattr(layer, "impl", None), "tq_config") and layer.kv_cache.numel():
             _touch(layer, vllm_config.model_config.dtype)
 
 
@@ -135,7 +134,8 @@ def _refusal(impl: Any) -> str | None:
 def _unlike(impl: Any, key: torch.Tensor, value: torch.Tensor, cache: torch.Tensor, slots: torch.Tensor) -> str | None:
     """What these tensors have that the kernel does not know, or None."""
     for name, one in (("keys", key), ("values", value)):
-        if one.dtype not in FLOATS or one.stride(2) != 1 or one.shape != key.shape:
+        known = one.dtype in (torch.bfloat16, torch.float16, torch.float32)
+        if not known or one.stride(2) != 1 or one.shape != key.shape:
             return f"{name} are {one.dtype}, {list(one.shape)} with strides {one.stride()}"
     if slots.dtype not in (torch.int32, torch.int64) or slots.stride() != (1,):
         return f"slots are {slots.dtype} with strides {slots.stride()}"

@@ -280,7 +280,11 @@ def test_layers_are_warmed_by_the_backend_s_own_way():
             views = (one.view(-1, 2, DIM) for one in (key, value))
             assert storing.store(self, *views, cache, slots)
 
-    layers = {"one": types.SimpleNamespace(impl=Impl(), kv_cache=cache), "other": types.SimpleNamespace()}
+    layers = {
+        "one": types.SimpleNamespace(impl=Impl(), kv_cache=cache),
+        "without a cache": types.SimpleNamespace(impl=Impl(), kv_cache=torch.tensor([])),
+        "other": types.SimpleNamespace(),
+    }
     storing.warm_up(
         types.SimpleNamespace(
             compilation_config=types.SimpleNamespace(static_forward_context=layers),
