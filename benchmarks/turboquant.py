@@ -1,11 +1,13 @@
 """TurboQuant in a real vLLM, with P67 and without: milliseconds a token, tokens, log-probabilities, attestation.
 
     python -m benchmarks.turboquant --site SITE --out DIR
+    python -m benchmarks.turboquant --site SITE --out DIR --ways plain plain_store plain_p67 plain_p67_store
 
 SITE is a folder with vLLM and what it needs (``pip install --target SITE vllm==0.24.0``); DIR gets the figures and the
 engines' logs. Needs a CUDA card with 40 GB free, and torch. Four engines boot beside each other (with and without P67,
-with and without ngram speculation) and are timed one after the other. Those with P67 run from a build, made by the
-code that the daemon makes builds with; the others run from the very files that it links.
+with and without ngram speculation), or those that are named, and are timed one after the other. Those with patches (P67,
+and PN530 where it says "store") run from a build, made by the code that the daemon makes builds with; the others run
+from the very files that it links.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.turboquant_build import FLAG, made
+from benchmarks.turboquant_build import FLAGS, made
 from benchmarks.turboquant_reading import attested, compared, remarkable
 
 DRAFTS = 5
@@ -34,20 +36,26 @@ class Way:
     """How an engine is started."""
 
     drafts: int
-    flag: str
+    patches: tuple[str, ...] = ()
     graphs: str = "FULL_AND_PIECEWISE"
 
 
 WAYS = {
-    "plain": Way(0, "0"),
-    "plain_p67": Way(0, "1"),
+    "plain": Way(0),
+    "plain_p67": Way(0, ("P67",)),
     # 0.24.0 as it is dies at the first request where it verifies in full graphs: an illegal memory access.
-    "ngram": Way(DRAFTS, "0", "PIECEWISE"),
-    "ngram_p67": Way(DRAFTS, "1"),
+    "ngram": Way(DRAFTS, (), "PIECEWISE"),
+    "ngram_p67": Way(DRAFTS, ("P67",)),
+    "plain_store": Way(0, ("PN530",)),
+    "plain_p67_store": Way(0, ("P67", "PN530")),
+    "ngram_store": Way(DRAFTS, ("PN530",), "PIECEWISE"),
+    "ngram_p67_store": Way(DRAFTS, ("P67", "PN530")),
 }
+USUAL = ("plain", "plain_p67", "ngram", "ngram_p67")
 ASKED = [{"context": context, "kind": "random"} for context in (8192, 65536, 131072)]
 ASKED += [{"context": context, "kind": "counting"} for context in (8192, 131072)]
 ASKED.append({"context": 32768, "kind": "random", "requests": 4})
+ASKED.append({"context": 16384, "kind": "fresh", "requests": 4})
 
 
 class Notes(dict):
@@ -71,33 +79,42 @@ def main() -> int:
     parser.add_argument("--boot-seconds", type=float, default=330)
     parser.add_argument("--every-layer", action="store_true", help="none left to flash attention")
     parser.add_argument("--build-only", action="store_true")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=USUAL, metavar="WAY", help=f"of {', '.join(WAYS)}")
+    parser.add_argument("--contexts", nargs="+", type=int, metavar="TOKENS", help="only what is asked of these")
     args = parser.parse_args()
     for folder in (args.out, args.work):
         folder.mkdir(parents=True, exist_ok=True)
     notes = Notes(args.out / "results.json")
-    build = made(args.site.resolve(), args.work, notes)
+    wanted = dict.fromkeys(WAYS[name].patches for name in args.ways)
+    builds = {patches: made(args.site.resolve(), args.work, notes, patches) for patches in wanted if patches}
     if not args.build_only:
-        measure(args, build, notes)
+        measure(args, builds, notes)
     return 0
 
 
-def measure(args, build, notes: Notes) -> None:
+def measure(args, builds, notes: Notes) -> None:
     from benchmarks.turboquant_model import make  # noqa: PLC0415 - a build alone needs no torch
 
     began, model = time.monotonic(), make(args.work / "model")
     notes.say(model_seconds=round(time.monotonic() - began, 1))
     pristine = (args.site / BACKEND).read_bytes()
-    engines = {name: Engine(name, way, args, build, model) for name, way in WAYS.items()}
+    ways = {name: WAYS[name] for name in args.ways}
+    asking = [asked for asked in ASKED if not args.contexts or asked["context"] in args.contexts]
+    engines = {name: Engine(name, way, args, builds.get(way.patches), model) for name, way in ways.items()}
     try:
         for name, engine in engines.items():
             notes.say(**{f"{name}_boot": engine.wait("ready", args.boot_seconds)})
-        for asked in ASKED:
+        for asked in asking:
             for name, engine in engines.items():
                 notes.say(**{f"{name}_{words(asked)}": engine.ask(asked)})
-        notes.say(compared=compared(notes, list(WAYS), list(map(words, ASKED))))
+        notes.say(compared=compared(notes, list(ways), list(map(words, asking))))
+        for name in ways.keys() & {f"{other}_store" for other in ways}:  # these ought to agree to the bit
+            pair = [name.removesuffix("_store"), name]
+            notes.say(**{f"{name}_beside_the_engines_own": compared(notes, pair, list(map(words, asking)))})
         for name, engine in engines.items():
             notes.say(**{f"{name}_log": remarkable(engine.log)})
-            if WAYS[name].flag == "1":
+            if ways[name].patches:
+                build = builds[ways[name].patches]
                 notes.say(**{f"{name}_attested": attested(engine.process.pid, engine.reports, build)})
         notes.say(upstreams_file_is_as_it_was=pristine == (args.site / BACKEND).read_bytes())
     finally:
@@ -117,7 +134,7 @@ class Engine:
     def __init__(self, name: str, way: Way, args, build, model: Path) -> None:
         self.log, self.reports = args.work / f"{name}.log", args.work / f"{name}-reports"
         self.reports.mkdir(exist_ok=True)
-        path = [str(build.path)] if way.flag == "1" else []
+        path = [str(build.path)] if way.patches else []
         environ = os.environ | {
             "PYTHONPATH": os.pathsep.join([*path, str(args.site.resolve())]),
             "VLLM_CACHE_ROOT": str(args.work / f"{name}-cache"),
@@ -127,8 +144,8 @@ class Engine:
             "VLLM_NO_USAGE_STATS": "1",
             "VLLM_USE_FLASHINFER_SAMPLER": "0",  # it is not needed, and not always there
             "GENESIS_ATTEST_DIR": str(self.reports),
-            FLAG: way.flag,
         }
+        environ |= {flag: "1" if patch in way.patches else "0" for patch, flag in FLAGS.items()}
         asked = {"model": str(model), "drafts": way.drafts, "graphs": way.graphs, "every_layer": args.every_layer}
         argv = [sys.executable, ENGINE, json.dumps(asked)]
         self.process = subprocess.Popen(

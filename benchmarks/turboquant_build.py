@@ -1,4 +1,4 @@
-"""A build with P67 of a vLLM that lies in a folder: by the daemon's own code, around an environment made by hand."""
+"""A patched build of a vLLM that lies in a folder: by the daemon's own code, around an environment made by hand."""
 
 from __future__ import annotations
 
@@ -18,27 +18,30 @@ from genesisd.pins.manifest import Distribution, Manifest
 from genesisd.versions import parse_version
 from genesisd.wiring.assemble import recipe
 
-FLAG = "GENESIS_ENABLE_P67_TQ_MULTI_QUERY_KERNEL"
+FLAGS = {"P67": "GENESIS_ENABLE_P67_TQ_MULTI_QUERY_KERNEL", "PN530": "GENESIS_ENABLE_PN530_TQ_STORE"}
 
 
-def made(site: Path, work: Path, notes) -> Build:
-    """The build; ``notes`` hear what the gates say of the flag, what was planned, and what can be attested."""
+def made(site: Path, work: Path, notes, wanted: tuple[str, ...] = ("P67",)) -> Build:
+    """The build; ``notes`` hear what the gates say of the flags, what was planned, and what can be attested."""
     environment = around(site, work)
     version = parse_version(environment.manifest.pin["version"])
     patches = {patch.id: patch for patch in catalog()}
     for value in "01":
-        asked = Request(version, {FLAG: value}, "0.1", {Fact.KV_CACHE_DTYPE: "turboquant_k8v4"})
-        notes.say(**{f"gate_at_flag_{value}": str(resolve(list(patches.values()), asked).rulings["P67"].gate)})
-    began, chosen = time.monotonic(), [patches["P67"]]
+        flags = {FLAGS[name]: value for name in wanted}
+        asked = Request(version, flags, "0.1", {Fact.KV_CACHE_DTYPE: "turboquant_k8v4"})
+        rulings = resolve(list(patches.values()), asked).rulings
+        notes.say(**{f"{name}_gate_at_flag_{value}": str(rulings[name].gate) for name in wanted})
+    began, chosen, begin = time.monotonic(), [patches[name] for name in wanted], "_".join(wanted)
     key = build_key(environment.name, chosen, "benchmark")
     build = make_build(work, environment, recipe(key, chosen, environment))
-    notes.say(
-        build=build.name,
-        build_seconds=round(time.monotonic() - began, 1),
-        planned=build.manifest.notes["patches"],
-        attestable=len(build.attest["items"]),
-        blind=[f"{one['path']} {one['name']}: {one['why']}" for one in build.attest["unattestable"]],
-    )
+    told = {
+        "build": build.name,
+        "build_seconds": round(time.monotonic() - began, 1),
+        "planned": build.manifest.notes["patches"],
+        "attestable": len(build.attest["items"]),
+        "blind": [f"{one['path']} {one['name']}: {one['why']}" for one in build.attest["unattestable"]],
+    }
+    notes.say(**{f"{begin}_{name}": one for name, one in told.items()})
     return build
 
 

@@ -56,7 +56,9 @@ def prompt_of(context: int, kind: str, turn: int) -> list[int]:
 
 
 def measure(llm, context: int, kind: str, requests: int = 1) -> dict:
-    """Times, tokens and log-probabilities after prompts that are cached by then."""
+    """Times, tokens and log-probabilities after prompts that are cached by then; of fresh ones the time alone."""
+    if kind == "fresh":
+        return fresh(llm, context, requests)
     prompts = [prompt_of(context, kind, turn) for turn in range(requests)]
     first, _ = timed(llm, prompts, 1)
     timed(llm, prompts, NEW + 1)
@@ -80,6 +82,17 @@ def measure(llm, context: int, kind: str, requests: int = 1) -> dict:
         "tokens": list(out.token_ids),
         "logprobs": [{str(token): round(one.logprob, 5) for token, one in step.items()} for step in out.logprobs],
     }
+
+
+def fresh(llm, context: int, requests: int) -> dict:
+    """Milliseconds a prompt up to its first token, where nothing of it is cached."""
+    times = []
+    for turn in range(TURNS + 1):
+        first = (1 + turn) * 1_000_000  # other tokens than those of any other measurement
+        prompts = [prompt_of(context, "random", first + one) for one in range(requests)]
+        spent, _ = timed(llm, prompts, 1)
+        times.append(round(spent / requests * 1e3, 2))
+    return {"ms_a_prompt": min(times[1:]), "ms_a_prompt_all": times}
 
 
 def timed(llm, prompts: list[list[int]], count: int, logprobs: int | None = None):

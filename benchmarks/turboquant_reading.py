@@ -13,7 +13,7 @@ from genesisd.attest.model import Process
 from genesisd.attest.roles import Wanted
 from genesisd.pins.build_manifest import Build
 
-WORDS = ("P67", "Graph capturing", "FULL", "cudagraph_mode", "KV cache size", "peculative")
+WORDS = ("P67", "PN530", "Graph capturing", "FULL", "cudagraph_mode", "KV cache size", "peculative")
 REPORTED = 2.5
 """Seconds in which a process has looked at itself once more."""
 
@@ -46,7 +46,7 @@ def remarkable(log: Path) -> list[str]:
 
 
 def compared(notes: dict, ways: list[str], asked: list[str]) -> dict:
-    """Each engine's greedy tokens against those of upstream without drafts, which is the first one."""
+    """Each engine's greedy tokens against those of the first one."""
     found = {}
     for what in asked:
         theirs = notes.get(f"{ways[0]}_{what}", {})
