@@ -13,14 +13,27 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.unpacked import newest_tree
+
 os.environ.setdefault("TRITON_INTERPRET", "1")  # read when a kernel is defined
 
 HERE = Path(__file__).parent
+CACHE = Path(os.environ.get("GENESISD_CACHE", "~/.cache/genesisd")).expanduser()
+STORE = "vllm/v1/attention/ops/triton_turboquant_store.py"
 WITH_TORCH = sorted(path.name for path in HERE.glob("test_*.py") if 'importorskip("torch"' in path.read_text())
 """Files that need torch and triton. The daemon's own environment has neither, so `test_where_torch_is.py` runs them in
 the engine's; where both can be imported, they run by themselves."""
 
 collect_ignore = ["test_where_torch_is.py"] if find_spec("torch") and find_spec("triton") else list(WITH_TORCH)
+
+
+@pytest.fixture(scope="session")
+def tree() -> Path:
+    """The newest release that is unpacked."""
+    found = newest_tree(CACHE, STORE)
+    if found is None:
+        pytest.skip(f"no tree of a release in {CACHE / 'trees'}: unpack one, or look at `genesisd patches`")
+    return found
 
 
 @pytest.fixture

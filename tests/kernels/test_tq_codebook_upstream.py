@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -21,19 +19,8 @@ from genesisd.kernels.tq_codebook.upstream import Upstream
 from genesisd.kernels.tq_verify.problems import error
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
-CACHE = Path(os.environ.get("GENESISD_CACHE", "~/.cache/genesisd")).expanduser()
-STORE = "vllm/v1/attention/ops/triton_turboquant_store.py"
 QUANTISER = "vllm/model_executor/layers/quantization/turboquant"
 SHAPES = [("4bit_nc", 64, 3), ("4bit_nc", 128, 1), ("k3v4_nc", 64, 3), ("k3v4_nc", 128, 1)]
-
-
-@pytest.fixture(scope="module")
-def tree():
-    """The newest release that is unpacked."""
-    trees = sorted(path.parents[4] for path in CACHE.glob(f"trees/vllm-*/{STORE}"))
-    if not trees:
-        pytest.skip(f"no tree of a release in {CACHE / 'trees'}: unpack one, or look at `genesisd patches`")
-    return trees[-1]
 
 
 @pytest.fixture(scope="module")

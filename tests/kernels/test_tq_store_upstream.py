@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
 torch = pytest.importorskip("torch", reason="the kernels need torch and triton: pip install genesisd[kernels]")
@@ -15,18 +12,13 @@ from genesisd.kernels.tq_store.launch import tq_store
 from genesisd.kernels.tq_store.upstream import Upstream
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
-CACHE = Path(os.environ.get("GENESISD_CACHE", "~/.cache/genesisd")).expanduser()
-STORE = "vllm/v1/attention/ops/triton_turboquant_store.py"
 CASES = [case for case in cases.CPU_EDGES if case.fp8_format == "e4nv" and not case.padded]
 
 
 @pytest.fixture(scope="module")
-def theirs():
+def theirs(tree):
     """The newest tree's store. It asks the device for its format, and there is none."""
-    trees = sorted(path.parents[4] for path in CACHE.glob(f"trees/vllm-*/{STORE}"))
-    if not trees:
-        pytest.skip(f"no tree of a release in {CACHE / 'trees'}: unpack one, or look at `genesisd patches`")
-    found = Upstream(trees[-1], device="cpu")
+    found = Upstream(tree, device="cpu")
     found.module._use_fp8_e4b15 = lambda _device: 0
     return found
 

@@ -15,10 +15,9 @@ from genesisd.errors import GenesisError
 from genesisd.pins.catalog import find_pin, load_pins
 from genesisd.pins.environment import find_environment
 from genesisd.pins.trees import fetch_tree
-from tests.kernels.conftest import HERE, WITH_TORCH
+from tests.kernels.conftest import CACHE, HERE, WITH_TORCH
 
 ROOT = HERE.parents[1]
-CACHE = Path(os.environ.get("GENESISD_CACHE", "~/.cache/genesisd")).expanduser()
 PIN = "cpu-0.32.0"
 BESIDE = HERE / "beside-torch.txt"
 """Triton, which the engine does without on a CPU (a gigabyte, and noisy), and NVIDIA's compiler for device code, which
