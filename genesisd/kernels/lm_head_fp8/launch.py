@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import torch
 
+from genesisd.kernels.interpreting import interpreted
 from genesisd.kernels.lm_head_fp8.kernel import lm_head
 from genesisd.kernels.lm_head_fp8.plan import Plan, Shape, plan_for
 
@@ -48,8 +47,3 @@ def lm_head_fp8(
         num_warps=plan.warps, num_stages=plan.stages,
     )  # fmt: skip
     return out
-
-
-def interpreted() -> bool:
-    """Whether triton's interpreter runs the kernel: it knows no assembly."""
-    return os.environ.get("TRITON_INTERPRET") == "1"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import torch
 
+from genesisd.kernels.interpreting import interpreted
 from genesisd.kernels.tq_codebook.kernel import attend
 from genesisd.kernels.tq_codebook.layout import KEY_BITS
 from genesisd.kernels.tq_codebook.plan import Plan, Shape, blocks_of, plan_for
 from genesisd.kernels.tq_codebook.rotate import rotate
-from genesisd.kernels.tq_verify.launch import interpreted
 from genesisd.kernels.tq_verify.merge import merge
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from genesisd.kernels.interpreting import interpreted
 from genesisd.kernels.tq_store.kernel import store
 from genesisd.kernels.tq_store.plan import Plan, Shape, plan_for
-from genesisd.kernels.tq_verify.launch import interpreted
 from genesisd.kernels.tq_verify.plan import power_of_two
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 
 import torch
 
+from genesisd.kernels.interpreting import interpreted
 from genesisd.kernels.tq_verify import hopper
 from genesisd.kernels.tq_verify.guards import Rows, tail_refusal
 from genesisd.kernels.tq_verify.merge import merge
@@ -147,8 +147,3 @@ def _merge(lens, starts, plan, scratch, out, batch, max_query_len, kv_heads, tai
         HEADS=heads, D=dim, BLOCK_D=block_d, N=plan.tokens, CHUNK=plan.chunk,
         BLOCK=block, WIDTH=width, MAX_QUERY=max_query_len, TAIL=tail, num_warps=4,
     )  # fmt: skip
-
-
-def interpreted() -> bool:
-    """Whether triton's interpreter runs the kernels: it knows no assembly."""
-    return os.environ.get("TRITON_INTERPRET") == "1"

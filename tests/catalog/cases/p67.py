@@ -16,6 +16,7 @@ STUBS = (
     "looked up by the first page of a request; the engine's configuration, as far as the builder reads it; Triton; what "
     "the worker runs to measure its memory"
 )
+UNATTESTED = {"": "its device code in CUDA is no Python, and known by its file"}
 VERDICTS = dict.fromkeys(("0.24.0", "0.30.0", "0.32.0", "0.33.0"), "applied") | {"0.23.0": "version"}
 ENGINE = "engine"
 ASIDE = (

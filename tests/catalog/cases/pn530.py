@@ -16,9 +16,6 @@ STUBS = (
     "Triton; whether a CUDA graph is being captured; what the worker runs to warm up"
 )
 VERDICTS = dict.fromkeys(("0.24.0", "0.30.0", "0.32.0", "0.33.0"), "applied") | {"0.23.0": "version"}
-UNATTESTED = {
-    "": "device code of another kernel comes along, with a module that the launch asks; it is known by its file"
-}
 ENGINE, OURS = "engine", "tq_store"
 # tokens, and what is special
 STEPS = {
