@@ -6,6 +6,7 @@ import ctypes
 import math
 import re
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ DEVICE = Path(__file__).with_name("hopper_on_cpu.h")
 STATEMENTS = {
     r'asm volatile\("griddepcontrol\.wait;" ::: "memory"\);': "",
     r'asm volatile\("griddepcontrol\.launch_dependents;"\);': "",
-    r'asm volatile\("ld\.global\.nc\.b32.*?batch\)\)\);': "soon = 0;",
+    r'asm volatile\("ld\.global\.nc\.b32.*?"l"\((.*?batch\))\)\);': r"soon = *(const volatile int*)(\1);",
     r'asm volatile\("mbarrier\.init.*?"memory"\);': "runs[threadIdx.x] = Run{}, barriers_at = barriers;",
     r'asm volatile\("fence\.mbarrier_init.*?"memory"\);': "",
     r'asm volatile\("cp\.async\.bulk\.global.*?"memory"\);': (
@@ -45,12 +46,18 @@ extern "C" void run(int columns, int rows, const u16* query, const u32* cache, c
 
 
 def attended(
-    problem: Problem, folder: Path, *, processors: int = 4, aligned: bool = True, narrow: bool = True
+    problem: Problem,
+    folder: Path,
+    *,
+    processors: int = 4,
+    aligned: bool = True,
+    narrow: bool = True,
+    place: Callable[[torch.Tensor], torch.Tensor] = lambda tensor: tensor,
 ) -> torch.Tensor:
     """The output of a device of so many multiprocessors before it is rounded, merged in float64.
 
     ``folder`` takes the compiled code. ``aligned``: whether the copy engine is used. ``narrow``: whether a short batch
-    may be served with half of the rows a program.
+    may be served with half of the rows a program. ``place`` says where the code finds a tensor.
     """
     case, query, cache = problem.case, problem.query, problem.cache
     plan = planned(case, processors)
@@ -64,13 +71,13 @@ def attended(
     })  # fmt: skip
     rows = plan.splits * plan.columns * plan.rows
     part, lse = torch.full((rows, case.dim), math.nan), torch.full((rows,), math.nan)
-    tensors = (query, cache, problem.table, problem.lens, problem.starts, part, lse)
+    tensors = [place(one) for one in (query, cache, problem.table, problem.lens, problem.starts, part, lse)]
     code.run(
         case.kv_heads, plan.splits * blocks, *(ctypes.c_void_p(one.data_ptr()) for one in tensors),
         ctypes.c_float(problem.scale / math.log(2)), query.stride(0), problem.table.stride(0), cache.stride(0) // 4,
         len(case.lens), plan.splits, plan.narrow_to,
     )  # fmt: skip
-    return _merged(problem, plan, part.double(), lse.double())
+    return _merged(problem, plan, *(one.double() for one in tensors[-2:]))
 
 
 def planned(case: Case, processors: int) -> Plan:

@@ -72,7 +72,8 @@ def columns_at(here, odd, pos, length, D: tl.constexpr, KEY: tl.constexpr, ASM: 
     """What a token has one of, as `columns` gives it. What lies behind the last token is replaced by zeros and ones."""
     norm = tl.load(here + KEY // 4) >> (odd * 16).to(tl.uint32)
     at = here + KEY // 4 + odd + D // 8
-    words = funnel(tl.load(at), tl.load(at + 1), (1 - odd) * 16)
+    # An odd slot needs no second word: behind the last one of the cache there may be no memory.
+    words = funnel(tl.load(at), tl.load(at + 1 - odd), (1 - odd) * 16)
     if MASK:
         words = tl.where(pos < length, words, 0x3C00)
         norm = tl.where(pos < length, norm, 0)
