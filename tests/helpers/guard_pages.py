@@ -116,7 +116,7 @@ VERIFY = with_tails(
 )
 COARSE = Case("e4b15 keys", 2, 1, 64, (20,), (2,), fp8_format="e4b15", key_scale=0.4)
 HOPPER = (
-    Case("ragged, two KV heads", 12, 2, 128, (17, 0, 70, 1, 3), (4, 2, 3, 1, 4)),
+    Case("ragged, two KV heads", 12, 2, 128, (17, 0, 70, 1, 3), (4, 2, 3, 4, 1)),
     Case("pages of 48", 8, 1, 256, (47, 130), (6, 6), page=48),
     Case("head-major pages", 16, 2, 128, (17, 70), (1, 1), by_heads=True),
 )
