@@ -68,7 +68,7 @@ for dim, group, count in json.loads(sys.argv[1]):
     plan = plan_for(Shape(8, 2, group, dim, count, (9, 0), 132, warp_groups=True))
     found = dataclasses.asdict(needs(plan, (9, 0), dim, group, count))
     print(json.dumps(found | {"resident": plan.resident, "shape": [dim, group, count]}))
-hopper.merge_code(256, 16, 8, 48, 1, 128, 6, 4, False)
+hopper.merge_code(256, 16, 8, 48, 1, 128, 6, 4, False, 24)
 """
 
 
