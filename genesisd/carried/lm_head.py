@@ -17,8 +17,9 @@ from typing import Any
 
 import torch
 
-from genesisd.carried.lm_head_refusal import refusal_of_layer, refusal_of_model
+from genesisd.carried.lm_head_refusal import is_plain, refusal_of_layer, refusal_of_model
 from genesisd.carried.lm_head_trial import refuted
+from genesisd.carried.lm_head_weight import guard, hold, is_held
 from genesisd.kernels.lm_head_fp8.quantise import AT_ONCE, quantise
 
 logger = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ def _look(model: Any, model_config: Any) -> None:
             type(model).__name__, "no output layer of its own here: the embedding is it, or another rank has it"
         )
     for name, head in heads.items():
-        reason = refusal_of_model(model, model_config) or refusal_of_layer(head, model, model_config) or _fails(head)
+        reason = _refusal(head, model, model_config)
         if reason is not None:
             _stand_aside(name, reason)
             continue
@@ -59,14 +60,25 @@ def _look(model: Any, model_config: Any) -> None:
         head.quant_method = method
 
 
-def _fails(head: Any) -> str | None:
+def _refusal(head: Any, model: Any, model_config: Any) -> str | None:
+    """Why a layer stays as it was loaded. One that came with FP8 weights has nothing else to be served by."""
+    if is_held(head) and is_plain(head):
+        return _fails(head, model_config.dtype)
+    return (
+        refusal_of_model(model, model_config)
+        or refusal_of_layer(head, model, model_config)
+        or _fails(head, head.weight.dtype)
+    )
+
+
+def _fails(head: Any, dtype: torch.dtype) -> str | None:
     """Why the kernel must not serve this layer, though it is made for it."""
     try:
         launch = launching()
     except ImportError as error:
         return f"the kernel cannot be loaded: {error}"
     channels, hidden = head.weight.shape
-    return refuted(launch, hidden, channels, head.weight.dtype, head.weight.device)
+    return refuted(launch, hidden, channels, dtype, head.weight.device)
 
 
 @functools.cache
@@ -78,25 +90,17 @@ def _fp8_of(base: Any) -> type:
 
 def _process(_self: Any, layer: Any) -> None:
     """Weights to FP8 numbers of the same name and shape, and scales beside them; the numbers loaded are let go."""
+    if is_held(layer):
+        guard(layer)
+        return
     loaded = layer.weight
     numbers, scales = quantise(loaded.data)
-    # As bytes: the engine compares a drafter's layer with this one, and of FP8 torch compares with nothing else.
-    layer.weight = torch.nn.Parameter(numbers.view(torch.uint8), requires_grad=False)
-    layer.weight.weight_loader = _refuse
-    layer.register_buffer("weight_scale", scales)  # a parameter would be missed in every checkpoint
+    hold(layer, numbers, scales)
     logger.info(
         "PN77: an output layer of %d x %d has FP8 weights: %.1f MiB instead of %.1f",
         *numbers.shape,
         (numbers.nbytes + scales.nbytes) / 2**20,
         loaded.nbytes / 2**20,
-    )
-
-
-def _refuse(*_: Any, **__: Any) -> None:
-    """Numbers that are copied as they come would lack their scale. The engine's own reload puts its loaders back first."""
-    raise RuntimeError(
-        "PN77: the output layer holds FP8 weights, which cannot be loaded one by one: load them by reload_weights "
-        "(or between start_weight_update and finish_weight_update), or switch the patch off"
     )
 
 

@@ -34,13 +34,19 @@ def refusal_of_model(model: Any, model_config: Any) -> str | None:
         return "a pooling model has no logits"
     if getattr(model_config, "head_dtype", model_config.dtype) != model_config.dtype:
         return f"head_dtype {model_config.head_dtype}: the engine reads the weights itself"
-    reader = next(_readers(model), None)
-    return reader and f"{reader} reads the weights itself"
+    for (
+        layer
+    ) in model.modules():  # a drafter's own configuration says nothing of what its logits processor was made with
+        if getattr(layer, "head_dtype", None) not in (None, model_config.dtype):
+            return (
+                f"a layer of this model computes logits in {layer.head_dtype}, of weights that the engine reads itself"
+            )
+    return None
 
 
 def refusal_of_layer(head: Any, model: Any, model_config: Any) -> str | None:
     """Why one output layer is not served, or None."""
-    if type(head.quant_method) not in _plain_methods():
+    if not is_plain(head):
         return f"it is quantised already, or computed by {type(head.quant_method).__name__}"
     weight, capability = head.weight, capability_of(head.weight)
     if capability is None:
@@ -51,6 +57,9 @@ def refusal_of_layer(head: Any, model: Any, model_config: Any) -> str | None:
         return "its weights are the embedding's too: quantising them would change that, and a copy would cost memory"
     if weight.dtype != model_config.dtype:
         return f"weights in {weight.dtype} and activations in {model_config.dtype}"
+    reader = next(_readers(head, model), None)
+    if reader is not None:
+        return f"{reader} reads the weights itself"
     channels, hidden = weight.shape
     return refusal(
         Setting(
@@ -72,11 +81,11 @@ def capability_of(weight: torch.Tensor) -> tuple[int, int] | None:
     return major, minor
 
 
-def _plain_methods() -> tuple[type, type]:
-    """What an output layer has without quantisation, in a model without any and in one that leaves this layer out."""
+def is_plain(head: Any) -> bool:
+    """Whether it has the method of a model without quantisation, or that of one which leaves this layer out."""
     layers = "vllm.model_executor.layers"
     embedding = sys.modules[f"{layers}.vocab_parallel_embedding"].UnquantizedEmbeddingMethod
-    return embedding, sys.modules[f"{layers}.linear"].UnquantizedLinearMethod
+    return type(head.quant_method) in (embedding, sys.modules[f"{layers}.linear"].UnquantizedLinearMethod)
 
 
 def _holders(weight: torch.Tensor, model: Any) -> int:
@@ -90,24 +99,26 @@ def _holders(weight: torch.Tensor, model: Any) -> int:
     )
 
 
-def _readers(model: Any) -> Iterator[str]:
-    """Modules of the model's code that do anything with ``lm_head.weight`` but set it."""
+def _readers(head: Any, model: Any) -> Iterator[str]:
+    """Modules of the model's code that do anything with the weights but set them, by ``lm_head`` or a name of its own."""
+    parents = [layer._modules for layer in model.modules()]  # noqa: SLF001 - torch's own walk leaves out second names
+    named = {name for children in parents for name, child in children.items() if child is head}
     kinds = {kind for layer in model.modules() for kind in type(layer).__mro__}
     for name in sorted({kind.__module__ for kind in kinds}):
         if name.startswith(MODELS) or name.partition(".")[0] not in LIBRARIES:
             module = sys.modules.get(name)
-            if module is not None and _reads(module):
+            if module is not None and _reads(module, named | {"lm_head"}):
                 yield name
 
 
-def _reads(module: ModuleType) -> bool:
+def _reads(module: ModuleType, named: set[str]) -> bool:
     try:
         tree = ast.parse(inspect.getsource(module))
     except (OSError, TypeError, SyntaxError):
         return False
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "weight")
-    return any(isinstance(node.ctx, ast.Load) and _is_head(node.value) for node in nodes)
+    return any(isinstance(node.ctx, ast.Load) and _name(node.value) in named for node in nodes)
 
 
-def _is_head(node: ast.expr) -> bool:
-    return "lm_head" in (getattr(node, "attr", ""), getattr(node, "id", ""))
+def _name(node: ast.expr) -> str:
+    return getattr(node, "attr", "") or getattr(node, "id", "")

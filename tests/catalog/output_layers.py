@@ -7,6 +7,7 @@ import contextlib
 import sys
 
 VOCABULARY, HIDDEN = 300, 64
+READ = ("read_by_the_model", "read_by_another_name")
 
 
 class Engine:
@@ -93,11 +94,12 @@ class Scene:
         self.processor = processors.LogitsProcessor(
             VOCABULARY, **({"scale": 0.5, "soft_cap": 30.0} if name == "capped_and_scaled" else {})
         )
+        self.attribute = "markov_w2" if name == "read_by_another_name" else "lm_head"
         self.model = self.made()
         engine.layerwise.record_metadata_for_reloading(self.model)
         self.load(self.numbers())
         self.process()
-        self.head = getattr(self.model, "lm_head", None)
+        self.head = getattr(self.model, self.attribute, None)
 
     def made(self):
         import torch
@@ -112,7 +114,7 @@ class Scene:
         model.embed_tokens = layers.VocabParallelEmbedding(VOCABULARY, self.hidden, **sizes)
         if name == "the_embedding_itself":
             return model
-        LM.__module__ = "case_that_reads" if name == "read_by_the_model" else "vllm.model_executor.models.llama"
+        LM.__module__ = "case_that_reads" if name in READ else "vllm.model_executor.models.llama"
         head = layers.ParallelLMHead(VOCABULARY, self.hidden, bias=name == "with_a_bias", **sizes)
         if name == "with_a_bias":
             head.bias.data.zero_()
@@ -126,7 +128,10 @@ class Scene:
             head.weight = model.embed_tokens.weight
         if name == "offloaded":
             head.weight._vllm_is_uva_offloaded = True
-        model.lm_head = head
+        setattr(model, self.attribute, head)
+        if name == "in_the_targets_float32":
+            model.logits_processor = torch.nn.Module()
+            model.logits_processor.head_dtype = torch.float32
         return model
 
     def numbers(self):
@@ -137,11 +142,12 @@ class Scene:
     def load(self, numbers):
         """By the layers' own loaders, each its shard, with rows of padding."""
         self.loaded = numbers
-        for layer in dict.fromkeys(self.model.children()):
+        for layer in dict.fromkeys(one for one in self.model.children() if hasattr(one, "weight")):
             layer.weight.weight_loader(layer.weight, numbers)
 
     def process(self):
         import torch
+        from output_layer_ways import reading
         from stand_ins import Anything, Named
 
         name, engine = self.name, self.engine
@@ -161,8 +167,8 @@ class Scene:
         )
         engine.config.get_current_vllm_config_or_none = lambda: None if name == "in_an_unknown_engine" else config
         engine.envs.VLLM_BATCH_INVARIANT = name == "batch_invariant"
-        if name == "read_by_the_model":
-            sys.modules["case_that_reads"] = reading()
+        if name in READ:
+            sys.modules["case_that_reads"] = reading(self.attribute)
         self.config = Named(Anything(), **vars(model_config))
         engine.utils.process_weights_after_loading(self.model, model_config, torch.device("cpu"))
 
@@ -256,14 +262,3 @@ def kinds(whole):
 
 def kind_of(weight):
     return str(weight.dtype).removeprefix("torch.")
-
-
-def reading():
-    """A module of a model's code that does something with the layer's weights."""
-    import linecache
-    import types
-
-    text, module = "def logits(self, x):\n    return x @ self.lm_head.weight.T\n", types.ModuleType("case_that_reads")
-    module.__file__ = "case_that_reads.py"
-    linecache.cache[module.__file__] = (len(text), None, text.splitlines(keepends=True), module.__file__)
-    return module

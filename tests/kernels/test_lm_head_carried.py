@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import types
+import weakref
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 pytest.importorskip("triton", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 
-from genesisd.carried import lm_head, lm_head_trial
+from genesisd.carried import lm_head, lm_head_trial, lm_head_weight
 from genesisd.kernels.lm_head_fp8 import launch
 from genesisd.kernels.lm_head_fp8.plan import MOST_ROWS, Shape, plan_for
 from genesisd.kernels.lm_head_fp8.quantise import quantise
@@ -175,6 +176,50 @@ def test_the_steps_of_torch_are_taken_some_channels_at_once(served, monkeypatch)
     monkeypatch.setattr(lm_head, "AT_ONCE", 48)
     x = torch.randn(3, HIDDEN)
     assert off(method.apply(layer, x), x, weight) < 1e-6
+
+
+def test_weights_that_are_read_in_another_type_are_what_they_stand_for(served, monkeypatch):
+    """The engine's logits processor multiplies by them itself where activations are of another type."""
+    layer, _, weight = served
+    monkeypatch.setattr(lm_head_weight, "AT_ONCE", 48)
+    numbers, scales = quantise(weight)
+    stand_for = numbers.double() * scales.double()[:, None]
+    assert torch.equal(layer.weight.to(BF16), stand_for.float().to(BF16))
+    assert torch.equal(layer.weight.to(CPU, dtype=torch.float32), stand_for.float())
+    assert torch.equal(layer.weight.to(CPU), numbers.view(torch.uint8))
+
+
+def test_numbers_are_not_copied_in(served):
+    """They would be cut to bytes, and lack their scale."""
+    layer, _, weight = served
+    before = layer.weight.clone()
+    with pytest.raises(RuntimeError, match="checkpoint's format"):
+        layer.weight.copy_(weight)
+    assert torch.equal(layer.weight, before)
+
+
+def test_a_layer_is_moved_with_its_model(served):
+    """Whole models are moved by the same word that reads a layer's weights."""
+    layer, method, weight = served
+    x = torch.randn(3, HIDDEN).to(BF16)
+    assert off(method.apply(layer.to(CPU), x), x, weight) < 5e-3
+
+
+def test_a_layer_that_is_processed_twice_is_quantised_once(served):
+    """Its numbers may come from another process, and would be taken for weights."""
+    layer, method, _ = served
+    before, scales = layer.weight.clone(), layer.weight_scale.clone()
+    method.process_weights_after_loading(layer)
+    assert torch.equal(layer.weight, before)
+    assert torch.equal(layer.weight_scale, scales)
+
+
+def test_a_layer_is_freed_without_the_collector(served):
+    """A drafter's layer goes when it gets the target's, and its memory is counted on at once."""
+    layer, _, _ = served
+    gone = weakref.ref(layer.weight)
+    del layer.weight
+    assert gone() is None
 
 
 def test_no_tensor_is_held_twice(served):

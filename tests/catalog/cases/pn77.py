@@ -18,7 +18,7 @@ ASIDE = (
     "tied", "tied_by_assignment", "with_a_bias", "quantised_already", "with_lora", "for_pooling", "in_float32",
     "batch_invariant", "copied_for_drafts", "offloaded", "on_an_older_card", "on_no_card", "of_an_odd_size",
     "read_by_the_model", "without_the_kernel", "a_kernel_that_is_wrong", "a_kernel_that_fails", "in_an_unknown_engine",
-    "of_another_type",
+    "of_another_type", "read_by_another_name", "in_the_targets_float32",
 )  # fmt: skip
 """Where the layer keeps what it was loaded with."""
 SERVED = (
@@ -40,6 +40,9 @@ GREEN = {
     "tied_later": "embedding",
     "loaded_again": {"weights": "uint8", "logits": "fp8", "same_memory": True},
     "loaded_one_by_one": "refused",
+    "copied": "refused",
+    "mapped": FP8,
+    "in_other_activations": "fp8",
     "lengths_tried": [1, 9, 17, 33, 70],
     "imported": True,
     "why_not": [
@@ -47,6 +50,7 @@ GREEN = {
         "lm_head: LoRA is on, and an adapter may be one for the output layer",
         "lm_head: VLLM_BATCH_INVARIANT: the kernel sums in another order for other numbers of rows",
         "lm_head: a hidden size of 72 is not a positive multiple of 16",
+        "lm_head: a layer of this model computes logits in torch.float32, of weights that the engine reads itself",
         "lm_head: a pooling model has no logits",
         "lm_head: case_that_reads reads the weights itself",
         "lm_head: compute capability 7.5: 8.0 or newer is needed",
@@ -62,6 +66,7 @@ GREEN = {
         "lm_head: the kernel is for NVIDIA's cards, and the weights are on cpu",
         "lm_head: the layer has a bias, which the kernel does not add",
         "lm_head: weights in torch.bfloat16 and activations in torch.float16",
+        "markov_w2: case_that_reads reads the weights itself",
     ],
     "counted": True,
 }  # fmt: skip
@@ -71,6 +76,9 @@ RED = GREEN | {
     "shared_with_drafts": "whole",
     "loaded_again": {"weights": "bfloat16", "logits": "whole", "same_memory": True},
     "loaded_one_by_one": "loaded",
+    "copied": "loaded",
+    "mapped": WHOLE,
+    "in_other_activations": "whole",
     "lengths_tried": [],
     "imported": False,
     "why_not": [],
@@ -80,6 +88,7 @@ RED = GREEN | {
 
 def observe(version):
     import torch
+    from output_layer_ways import copied, in_other_activations, mapped
     from output_layers import Engine
 
     torch.set_default_dtype(torch.bfloat16)
@@ -96,6 +105,9 @@ def observe(version):
         seen["tied_later"] = engine.scene("alone").tied_later()
         seen["loaded_again"] = engine.scene("alone").loaded_again()
         seen["loaded_one_by_one"] = engine.scene("alone").loaded_one_by_one()
+        seen["copied"] = copied(engine.scene("alone"))
+        seen["mapped"] = mapped(engine)
+        seen["in_other_activations"] = in_other_activations(engine.scene("alone"))
     carried = engine.carried
     seen["lengths_tried"] = sorted(engine.tried)
     seen["imported"] = any(name.startswith("vllm.genesis") for name in sys.modules)
