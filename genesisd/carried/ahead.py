@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import sys
-from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 
-from genesisd.carried.turboquant import drafts_of, opens, serves
+from genesisd.carried.foreseen import foreseen
+from genesisd.carried.turboquant import agree, drafts_of, opens, serves
 
 logger = logging.getLogger(__name__)
 
@@ -20,8 +18,9 @@ def reserve(vllm_config: Any, device: torch.device) -> None:
 
     Builders are made afterwards, when the cache has been given the rest.
     """
+    agree(vllm_config, device)  # on every rank of the engine, with such layers or without
     try:
-        for builder in _foreseen(vllm_config, device):
+        for builder in foreseen(vllm_config, device):
             opens(builder)
     except Exception as error:  # noqa: BLE001 - without this the engine starts all the same, with less to spare
         logger.warning("P67: its memory is taken after the cache was sized: %s: %s", type(error).__name__, error)
@@ -37,23 +36,8 @@ def graphs(vllm_config: Any, support: Any) -> Any:
         return support
     device = torch.empty(0, device=vllm_config.device_config.device).device
     try:
-        served = [serves(builder) for builder in _foreseen(vllm_config, device)]
+        served = [serves(builder) for builder in foreseen(vllm_config, device)]
     except Exception as error:  # noqa: BLE001 - the builders, which come next, say what is the matter
         logger.warning("P67: cannot tell yet what is served: %s: %s", type(error).__name__, error)
         return support
     return support if all(one > drafts for one in served) else less
-
-
-def _foreseen(vllm_config: Any, device: torch.device) -> Iterator[Any]:
-    """What there is to know of the builders to come: one for all layers whose caches are alike."""
-    groups: dict[Any, list[str]] = {}
-    layers = vllm_config.compilation_config.static_forward_context
-    for name, layer in layers.items():
-        if hasattr(getattr(layer, "impl", None), "tq_config"):
-            groups.setdefault(layer.get_kv_cache_spec(vllm_config), []).append(name)
-    for spec, names in groups.items():
-        builder = SimpleNamespace(vllm_config=vllm_config, layer_names=names, kv_cache_spec=spec, device=device)
-        backend = sys.modules[type(layers[names[0]].impl).__module__]
-        # As the builder itself does.
-        backend.TurboQuantMetadataBuilder._init_reorder_batch_threshold(builder, 1, supports_spec_as_decode=True)  # noqa: SLF001
-        yield builder

@@ -56,6 +56,7 @@ class Route:
     def attend(self, query: torch.Tensor, cache: torch.Tensor, metadata: Any, scale: float) -> torch.Tensor:
         """Attention of a batch whose sequences have up to ``query_len`` new tokens each; all of them in one go."""
         tokens = 1 if metadata.max_query_len == 1 else self.query_len
+        query = _aligned(query)
         self._warm_up(query, cache, metadata.block_table)
         lens, starts = metadata.seq_lens, metadata.query_start_loc
         return self._run(query, cache, metadata.block_table, lens, starts, tokens, scale)
@@ -123,6 +124,13 @@ class Route:
 def _alignment(query: torch.Tensor) -> tuple[int, int]:
     """What of a query's place a kernel may be chosen by, and triton compiles for."""
     return query.stride(0) % 16, query.data_ptr() % 16
+
+
+def _aligned(query: torch.Tensor) -> torch.Tensor:
+    """The query as the kernel was tried with it: one that begins, or whose rows begin, elsewhere would get another form."""
+    if query.data_ptr() % 16 or query.stride(0) * query.element_size() % 16:
+        return query.clone(memory_format=torch.contiguous_format)
+    return query
 
 
 def _capturing(query: torch.Tensor) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from genesisd.carried import ranks, trial
+from genesisd.carried.foreseen import foreseen
 from genesisd.carried.route import Route, launching
 from genesisd.kernels.tq_verify.guards import Setting, refusal
 from genesisd.kernels.tq_verify.layout import SlotLayout
@@ -77,25 +78,40 @@ def _touch(layer: Any, route: Route, vllm_config: Any) -> None:
     impl.forward(layer, query, query, query, layer.kv_cache, metadata)
 
 
+def agree(vllm_config: Any, device: torch.device) -> ranks.Served:
+    """The most query tokens a sequence that the kernel takes in each layer, here and on all ranks of the engine.
+
+    All of them come here, once, before the cache is laid out; later calls only look it up.
+    """
+    return ranks.agreed(vllm_config, lambda: _served(vllm_config, device))
+
+
 def serves(builder: Any) -> int:
     """The most query tokens a sequence that the kernel takes on all ranks; none where it does not even decode."""
-    here = 0
-    try:
-        here = _served_here(builder)
-    finally:  # the others wait for an answer, whatever happened here
-        served = ranks.least(builder.vllm_config, here)
+    agreed, untried = agree(builder.vllm_config, builder.device), _untried(builder)
+    here, served = (min(untried, *(of.get(name, 0) for name in builder.layer_names)) for of in agreed)
     if served < here:
         _stand_aside(f"verifying {here} tokens a sequence" if served else "decoding", "another rank does not serve it")
     return served
 
 
+def _served(vllm_config: Any, device: torch.device) -> dict[str, int] | None:
+    """What this rank serves in each layer; None where that cannot be told."""
+    served: dict[str, int] = {}
+    try:
+        for builder in foreseen(vllm_config, device):
+            served |= dict.fromkeys(builder.layer_names, _served_here(builder))
+    except Exception as error:  # noqa: BLE001 - the engine has a path of its own, and other ranks wait
+        _stand_aside("decoding", f"cannot tell whether it is served: {type(error).__name__}: {error}")
+        return None
+    return served
+
+
 def _served_here(builder: Any) -> int:
-    layers = _layers(builder)
-    reason = _refusal(builder, layers, 1)
-    if reason is not None:
-        _stand_aside("decoding", reason)
+    served = _untried(builder)
+    if not served:
         return 0
-    served = _verified(builder, layers)
+    layers = _layers(builder)
     config, setting = builder.vllm_config, _setting(builder, layers[0].impl, served)
     sequences, dtype = config.scheduler_config.max_num_seqs, config.model_config.dtype
     wrong = trial.refuted(launching(), setting, sequences, dtype, builder.device)
@@ -103,6 +119,16 @@ def _served_here(builder: Any) -> int:
         _stand_aside("decoding", wrong)
         return 0
     return served
+
+
+def _untried(builder: Any) -> int:
+    """What the guards leave of it."""
+    layers = _layers(builder)
+    reason = _refusal(builder, layers, 1)
+    if reason is not None:
+        _stand_aside("decoding", reason)
+        return 0
+    return _verified(builder, layers)
 
 
 def drafts_of(vllm_config: Any) -> int:

@@ -91,10 +91,11 @@ def held(config, make):
     return before == places() and "out" in before
 
 
-def measured(taking):
+def measured(taking, fixed=None):
     """What the worker does to measure how much memory is left, up to the run that it measures.
 
-    ``taking`` is the module by which a patch takes memory of its own, or None.
+    ``taking`` is the module by which a patch takes memory of its own, or None; ``fixed`` the size of the cache where it
+    was given, and the run only compiles.
     """
     from vllm.v1.worker import gpu_worker
 
@@ -111,7 +112,7 @@ def measured(taking):
 
     worker = Named(
         Anything(),
-        cache_config=Named(None, kv_cache_memory_bytes=None),
+        cache_config=Named(None, kv_cache_memory_bytes=fixed),
         model_runner=Named(None, profile_run=run, model_memory_usage=0),
         _scoped_allocator_max_split=lambda **_: contextlib.nullcontext(),
     )

@@ -198,3 +198,19 @@ def test_a_setting_tells_layers_apart():
     """Two layers of one shape are one setting."""
     one = route().setting
     assert {one, dataclasses.replace(one)} == {one}
+
+
+@pytest.mark.parametrize("begin", [1, 4], ids=["at any place", "at a word"])
+def test_a_query_that_begins_elsewhere_is_served_by_what_was_tried(begin):
+    """Its address chooses the form, and the trial's queries begin where memory does: others are copied there."""
+    (query, *rest), right = step((70, 33, 5), (3, 3, 3))
+    wide = torch.zeros(query.numel() + begin, dtype=query.dtype)
+    odd = wide[begin:].view(query.shape).copy_(query)
+    one, launched = route(), []
+    real = one._launch.tq_verify
+    one._launch = types.SimpleNamespace(
+        **vars(one._launch)
+        | {"tq_verify": lambda *given, **options: launched.append(given[0]) or real(*given, **options)}
+    )
+    assert problems.error(one.attend(odd, *rest), right) < cases.TOLERANCE
+    assert [taken.data_ptr() % 16 for taken in launched] == [0]

@@ -37,6 +37,7 @@ GREEN = {
     "compiled_before_a_request": [1, 4],
     "graphs_of_pieces": sorted({*ASIDE, "more_drafts_than_served", "decoded_beside_such_drafts"}),
     "measured": ["memory taken", "engine run"],
+    "not_measured": ["memory taken", "engine run"],
     "held_before_the_cache": True,
     "imported": True,
     "why_not": [
@@ -62,6 +63,7 @@ RED = GREEN | {
     "compiled_before_a_request": [],
     "graphs_of_pieces": [],
     "measured": ["engine run"],
+    "not_measured": ["engine run"],
     "held_before_the_cache": False,
     "imported": False,
     "why_not": [],
@@ -99,6 +101,7 @@ def observe(version):
         seen["compiled_before_a_request"] = drafts.compiled()
         seen["held_before_the_cache"] = held(drafts.config(), drafts.made) if carried else False
         seen["measured"] = measured(sys.modules.get("vllm.genesis.carried.ahead"))
+        seen["not_measured"] = measured(sys.modules.get("vllm.genesis.carried.ahead"), fixed=2**30)
     seen["imported"] = any(name.startswith("vllm.genesis") for name in sys.modules)
     seen["why_not"] = sorted(carried._genesis_skips["P67"]) if carried else []
     seen["steps_counted"] = carried._genesis_hits["P67"] if carried else 0

@@ -156,6 +156,13 @@ PATCH = Patch(
             ),
             placement=Placement.AFTER,
         ),
+        AnchorEdit(
+            "reserve_beside_a_fixed_cache",
+            WORKER,
+            "Worker.determine_available_memory",
+            (Variant("        if kv_cache_memory_bytes := self.cache_config.kv_cache_memory_bytes:\n", RESERVE),),
+            placement=Placement.AFTER,
+        ),
         *carried("carried.turboquant", "carried.ahead"),
     ),
     proofs=(Proof("worker", counter="vllm.genesis.carried.turboquant:_genesis_hits"),),
