@@ -7,7 +7,7 @@ and nothing would tell but the answers.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -32,7 +32,8 @@ def guard(layer: Any) -> None:
     weight = layer.weight
     # Of the tensors behind it: what holds itself would be freed late, and so would the layer of a drafter that shares.
     weight.to = functools.partial(_read, weight.data, layer.weight_scale)
-    weight.weight_loader = weight.copy_ = _refuse
+    weight.copy_ = functools.partial(_copy, weight.data)
+    weight.weight_loader = _refuse
 
 
 def widened(numbers: torch.Tensor, scales: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -50,7 +51,14 @@ def _read(numbers: torch.Tensor, scales: torch.Tensor, *given: Any, **named: Any
     return widened(numbers, scales, dtype) if dtype.is_floating_point else numbers.to(*given, **named)
 
 
-def _refuse(*_: Any, **__: Any) -> None:
+def _copy(numbers: torch.Tensor, given: torch.Tensor, *more: Any, **named: Any) -> torch.Tensor:
+    """``weight.copy_``: sleep mode may put the layer's own bytes back, and a reload in another format brings weights."""
+    if given.dtype != numbers.dtype:
+        _refuse()
+    return numbers.copy_(given, *more, **named)
+
+
+def _refuse(*_: Any, **__: Any) -> NoReturn:
     """Numbers that are copied as they come would lack their scale. The engine's own reload puts its loaders back first."""
     raise RuntimeError(
         "PN77: the output layer holds FP8 weights, which cannot be loaded one by one: load them by reload_weights in "

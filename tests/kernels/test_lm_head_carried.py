@@ -198,6 +198,15 @@ def test_numbers_are_not_copied_in(served):
     assert torch.equal(layer.weight, before)
 
 
+def test_its_own_bytes_are_put_back(served):
+    """Sleep mode may keep a copy of them while the card's memory is let go."""
+    layer, method, weight = served
+    kept, x = layer.weight.detach().to("cpu", copy=True), torch.randn(3, HIDDEN).to(BF16)
+    layer.weight.data.zero_()
+    layer.weight.copy_(kept)
+    assert off(method.apply(layer, x), x, weight) < 5e-3
+
+
 def test_a_layer_is_moved_with_its_model(served):
     """Whole models are moved by the same word that reads a layer's weights."""
     layer, method, weight = served
