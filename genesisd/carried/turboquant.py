@@ -88,11 +88,11 @@ def agree(vllm_config: Any, device: torch.device) -> ranks.Served:
 
 def serves(builder: Any) -> int:
     """The most query tokens a sequence that the kernel takes on all ranks; none where it does not even decode."""
-    agreed, untried = agree(builder.vllm_config, builder.device), _untried(builder)
-    here, served = (min(untried, *(of.get(name, 0) for name in builder.layer_names)) for of in agreed)
+    agreed = agree(builder.vllm_config, builder.device)
+    here, served = (min(of.get(name, 0) for name in builder.layer_names) for of in agreed)
     if served < here:
         _stand_aside(f"verifying {here} tokens a sequence" if served else "decoding", "another rank does not serve it")
-    return served
+    return min(served, _untried(builder)) if served else 0  # its cache may lie otherwise than was foreseen
 
 
 def _served(vllm_config: Any, device: torch.device) -> dict[str, int] | None:

@@ -61,7 +61,6 @@ config = SimpleNamespace(
     speculative_config=SimpleNamespace(num_speculative_tokens=3),
 )
 turboquant.agree(config, "cpu")
-wrong = ""
 print(*(turboquant.serves(builder(name)) for name in names), *turboquant._genesis_skips["P67"], sep="; ")
 dist.barrier()  # one that leaves while another is still being connected to ends it
 dist.destroy_process_group()
