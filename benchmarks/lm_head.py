@@ -11,15 +11,12 @@ files that it links. The model is that of ``benchmarks.turboquant`` with a vocab
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
 
-from benchmarks.turboquant import Engine as Asked
-from benchmarks.turboquant import Notes
+from benchmarks.turboquant import Engine, Notes
 from benchmarks.turboquant_build import around
 from benchmarks.turboquant_reading import attested
 from genesisd.patches.build_key import build_key
@@ -72,7 +69,10 @@ def measure(args, build, notes: Notes) -> None:
     model.VOCABULARY = model.CONFIG["vocab_size"] = VOCABULARY
     began, folder = time.monotonic(), model.make(args.work / "model")
     notes.say(model_seconds=round(time.monotonic() - began, 1))
-    engines = {name: Engine(name, flag, args, build, folder) for name, flag in WAYS.items()}
+    engines = {
+        name: Engine(name, args, build if flag == "1" else None, [str(ENGINE), str(folder)], {FLAG: flag})
+        for name, flag in WAYS.items()
+    }
     try:
         for name, engine in engines.items():
             notes.say(**{f"{name}_boot": engine.wait("ready", args.boot_seconds)})
@@ -91,32 +91,6 @@ def measure(args, build, notes: Notes) -> None:
             text = engine.log.read_text(errors="replace")
             notes.say(**{f"{name}_log": remarkable(text)})
             (args.out / f"{name}.log").write_text(f"{text[:80_000]}\n...\n{text[80_000:][-80_000:]}")
-
-
-class Engine(Asked):
-    """One engine in a process group of its own."""
-
-    def __init__(self, name: str, flag: str, args, build, model: Path) -> None:
-        self.log, self.reports = args.work / f"{name}.log", args.work / f"{name}-reports"
-        self.reports.mkdir(exist_ok=True)
-        path = [str(build.path)] if flag == "1" else []
-        environ = os.environ | {
-            "PYTHONPATH": os.pathsep.join([*path, str(args.site.resolve())]),
-            "VLLM_CACHE_ROOT": str(args.work / f"{name}-cache"),
-            "TRITON_CACHE_DIR": str(args.work / f"{name}-triton"),
-            "TORCHINDUCTOR_CACHE_DIR": str(args.work / f"{name}-inductor"),
-            "HF_HUB_OFFLINE": "1",
-            "VLLM_NO_USAGE_STATS": "1",
-            "VLLM_USE_FLASHINFER_SAMPLER": "0",  # it is not needed, and not always there
-            "GENESIS_ATTEST_DIR": str(self.reports),
-            FLAG: flag,
-        }
-        self.process = subprocess.Popen(
-            [sys.executable, ENGINE, str(model)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self.log.open("w"), env=environ, start_new_session=True, cwd=args.work,
-        )  # fmt: skip
-        os.set_blocking(self.process.stdout.fileno(), False)
-        self._said = b""
 
 
 def together(figures: list[dict]) -> dict:

@@ -100,7 +100,7 @@ def measure(args, builds, notes: Notes) -> None:
     pristine = (args.site / BACKEND).read_bytes()
     ways = {name: WAYS[name] for name in args.ways}
     asking = [asked for asked in ASKED if not args.contexts or asked["context"] in args.contexts]
-    engines = {name: Engine(name, way, args, builds.get(way.patches), model) for name, way in ways.items()}
+    engines = {name: started(name, way, args, builds.get(way.patches), model) for name, way in ways.items()}
     try:
         for name, engine in engines.items():
             notes.say(**{f"{name}_boot": engine.wait("ready", args.boot_seconds)})
@@ -128,14 +128,22 @@ def words(asked: dict) -> str:
     return "_".join(map(str, asked.values()))
 
 
+def started(name: str, way: Way, args, build, model: Path) -> Engine:
+    """An engine with this cache, its patches' flags on and the others' off."""
+    asked = {"model": str(model), "drafts": way.drafts, "graphs": way.graphs, "every_layer": args.every_layer}
+    flags = {flag: "1" if patch in way.patches else "0" for patch, flag in FLAGS.items()}
+    return Engine(name, args, build, [str(ENGINE), json.dumps(asked)], flags)
+
+
 class Engine:
     """One engine in a process group of its own."""
 
-    def __init__(self, name: str, way: Way, args, build, model: Path) -> None:
+    def __init__(self, name: str, args, build, argv: list[str], flags: dict[str, str]) -> None:
+        """Start it: from ``build`` if there is one, else from the very files that builds link."""
         self.log, self.reports = args.work / f"{name}.log", args.work / f"{name}-reports"
         self.reports.mkdir(exist_ok=True)
-        path = [str(build.path)] if way.patches else []
-        environ = os.environ | {
+        path = [] if build is None else [str(build.path)]
+        environ = os.environ | flags | {
             "PYTHONPATH": os.pathsep.join([*path, str(args.site.resolve())]),
             "VLLM_CACHE_ROOT": str(args.work / f"{name}-cache"),
             "TRITON_CACHE_DIR": str(args.work / f"{name}-triton"),
@@ -144,12 +152,9 @@ class Engine:
             "VLLM_NO_USAGE_STATS": "1",
             "VLLM_USE_FLASHINFER_SAMPLER": "0",  # it is not needed, and not always there
             "GENESIS_ATTEST_DIR": str(self.reports),
-        }
-        environ |= {flag: "1" if patch in way.patches else "0" for patch, flag in FLAGS.items()}
-        asked = {"model": str(model), "drafts": way.drafts, "graphs": way.graphs, "every_layer": args.every_layer}
-        argv = [sys.executable, ENGINE, json.dumps(asked)]
+        }  # fmt: skip
         self.process = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log.open("w"),
+            [sys.executable, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log.open("w"),
             env=environ, start_new_session=True, cwd=args.work,
         )  # fmt: skip
         os.set_blocking(self.process.stdout.fileno(), False)
