@@ -1,4 +1,4 @@
-"""One group of layers that tq_verify serves: how each batch is cut, the memory for it, and the launch.
+"""One group of layers that a kernel serves: how each batch is cut, the memory for it, and the launch.
 
 A group knows two cuts of a batch, for one query token a sequence and for the most there can be: both are compiled
 before the first request, and a captured graph keeps the one that it was captured with.
@@ -7,33 +7,25 @@ before the first request, and a captured graph keeps the one that it was capture
 from __future__ import annotations
 
 import dataclasses
-from types import ModuleType
 from typing import Any
 
 import torch
 
 from genesisd.carried import scratch, trial
-from genesisd.kernels.tq_verify.guards import Setting, refusal
-from genesisd.kernels.tq_verify.plan import Plan, plan_for
-
-
-def launching() -> ModuleType:
-    """The module that launches the kernel. Raises ImportError where there is no triton."""
-    from genesisd.kernels.tq_verify import launch  # noqa: PLC0415 - the backend is loaded without triton as well
-
-    return launch
+from genesisd.carried.operation import Operation
 
 
 class Route:
     """The way of one group of layers to the kernel."""
 
-    def __init__(self, setting: Setting, sequences: int, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(self, operation: Operation, sequences: int, dtype: torch.dtype, device: torch.device) -> None:
         """Plan every batch of up to ``sequences`` and reserve memory for the largest."""
-        self.setting = setting
+        setting = operation.setting
+        self.operation, self.setting = operation, setting
         self.query_len = setting.max_query_len
         self._sequences = sequences
-        self._launch = launching()
-        self._plans: dict[tuple[int, int, int, int], Plan] = {}
+        self._launch = operation.launching()
+        self._plans: dict[tuple[int, int, int, int], Any] = {}
         self._warm: set[tuple[object, ...]] = set()
         heads, dim = setting.query_heads, setting.layout.head_dim
         query = torch.empty(0, heads, dim, dtype=dtype, device=device)
@@ -69,22 +61,22 @@ class Route:
             for name, like in self._parts(plan, query.shape[0], query.dtype).items()
         }
         whole = all(part is not None for part in parts.values())
-        return self._launch.tq_verify(
-            query, cache, table, lens, starts,
-            max_query_len=tokens, scale=scale, fp8_format=self.setting.fp8_format, plan=plan,
+        return self.operation.run(
+            self._launch, query, cache, table, lens, starts,
+            max_query_len=tokens, scale=scale, plan=plan,
             # A batch larger than was foreseen takes memory of its own; a graph that is being captured keeps it.
             scratch=self._launch.Scratch(**parts) if whole else None,
             out=scratch.take(query.device, "out", query.shape, query.dtype),
         )  # fmt: skip
 
-    def _plan(self, query: torch.Tensor, cache: torch.Tensor, batch: int, tokens: int) -> Plan:
+    def _plan(self, query: torch.Tensor, cache: torch.Tensor, batch: int, tokens: int) -> Any:
         """The cut, asked once for a batch and for tensors that are aligned alike."""
         key = (batch, tokens, *_alignment(query))
         if key not in self._plans:
-            self._plans[key] = plan_for(self._launch.shape_of(query, cache, batch, tokens))
+            self._plans[key] = self.operation.plan(self._launch.shape_of(query, cache, batch, tokens))
         return self._plans[key]
 
-    def _parts(self, plan: Plan, rows: int, dtype: torch.dtype) -> dict[str, torch.Tensor]:
+    def _parts(self, plan: Any, rows: int, dtype: torch.dtype) -> dict[str, torch.Tensor]:
         """What the kernel's scratch is made of, without the memory."""
         heads, dim = self.setting.query_heads, self.setting.layout.head_dim
         query = torch.empty(rows, heads, dim, dtype=dtype, device="meta")
@@ -93,14 +85,14 @@ class Route:
 
     def _warm_up(self, query: torch.Tensor, cache: torch.Tensor, table: torch.Tensor) -> None:
         """Compile for tensors that lie like these, unless that was done, or a graph is being captured."""
-        # Triton compiles once more for what 16 divides; the kernels count a cache's pages in words of 4 bytes.
-        divisible = (table.stride(0) % 16 == 0, cache.stride(0) % 64 == 0)
+        # Triton compiles once more for what 16 divides; kernels count a cache's pages in words of 4 bytes, or halves.
+        divisible = (table.stride(0) % 16 == 0, cache.stride(0) % self.operation.apart == 0)
         kind = (*_alignment(query), *divisible, *cache.stride()[1:])
         if kind in self._warm or _capturing(query):
             return
         lies = (cache.stride(0), cache.stride(1), cache.stride(2))
-        found = dataclasses.replace(self.setting, cache_strides=lies)
-        wrong = refusal(found) or trial.refuted(self._launch, found, self._sequences, query.dtype, query.device)
+        found = self.operation.laid(lies)
+        wrong = found.refusal() or trial.refuted(self._launch, found, self._sequences, query.dtype, query.device)
         if wrong is not None:
             raise RuntimeError(f"P67: {wrong}; switch it off")
         self._plans.clear()  # by now a form may have been left out

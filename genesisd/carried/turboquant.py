@@ -16,9 +16,10 @@ import torch
 
 from genesisd.carried import ranks, trial
 from genesisd.carried.foreseen import foreseen
-from genesisd.carried.route import Route, launching
-from genesisd.kernels.tq_verify.guards import Setting, refusal
-from genesisd.kernels.tq_verify.layout import SlotLayout
+from genesisd.carried.fp8_keys import of_fp8
+from genesisd.carried.lying import Lying
+from genesisd.carried.operation import Operation
+from genesisd.carried.route import Route
 
 logger = logging.getLogger(__name__)
 _genesis_hits = {"P67": 0}
@@ -112,9 +113,9 @@ def _served_here(builder: Any) -> int:
     if not served:
         return 0
     layers = _layers(builder)
-    config, setting = builder.vllm_config, _setting(builder, layers[0].impl, served)
+    config, operation = builder.vllm_config, _operation(builder, layers[0].impl, served)
     sequences, dtype = config.scheduler_config.max_num_seqs, config.model_config.dtype
-    wrong = trial.refuted(launching(), setting, sequences, dtype, builder.device)
+    wrong = trial.refuted(operation.launching(), operation, sequences, dtype, builder.device)
     if wrong is not None:
         _stand_aside("decoding", wrong)
         return 0
@@ -153,10 +154,10 @@ def _verified(builder: Any, layers: list[Any]) -> int:
 
 
 def _route(builder: Any, layers: list[Any], query_len: int) -> Route:
-    config, setting = builder.vllm_config, _setting(builder, layers[0].impl, query_len)
-    route = Route(setting, config.scheduler_config.max_num_seqs, config.model_config.dtype, builder.device)
+    config, operation = builder.vllm_config, _operation(builder, layers[0].impl, query_len)
+    route = Route(operation, config.scheduler_config.max_num_seqs, config.model_config.dtype, builder.device)
     _tell(
-        f"P67: {len(layers)} layers decode, and verify up to {query_len} tokens, by tq_verify, with "
+        f"P67: {len(layers)} layers decode, and verify up to {query_len} tokens, by {operation.name}, with "
         f"{route.reserved / 2**20:.1f} MiB for all layers together"
     )
     return route
@@ -178,12 +179,12 @@ def _refusal(builder: Any, layers: list[Any], query_len: int) -> str | None:
     if max(parallel.decode_context_parallel_size, getattr(parallel, "prefill_context_parallel_size", 1)) > 1:
         return "a sequence's cache is shared out to several ranks"
     try:
-        launching()
+        _operation(builder, layers[0].impl, query_len).launching()
     except ImportError as error:
         return f"the kernel cannot be loaded: {error}"
-    settings = {_setting(builder, layer.impl, query_len) for layer in layers}
-    reasons = [_feature(layer) for layer in layers] + [refusal(one) for one in settings]
-    if len(settings) != 1:
+    operations = {_operation(builder, layer.impl, query_len) for layer in layers}
+    reasons = [_feature(layer) for layer in layers] + [one.refusal() for one in operations]
+    if len(operations) != 1:
         reasons.append("layers of several shapes share one cache")
     return next((reason for reason in reasons if reason is not None), None)
 
@@ -199,24 +200,23 @@ def _feature(layer: Any) -> str | None:
     return None
 
 
-def _setting(builder: Any, impl: Any, query_len: int) -> Setting:
-    """What the kernel's guards ask about."""
-    config, spec, device = impl.tq_config, builder.kv_cache_spec, builder.device
-    slot, heads = config.slot_size_aligned, impl.num_kv_heads
+def _operation(builder: Any, impl: Any, query_len: int) -> Operation:
+    """The kernel of a layer, and what its guards ask about."""
+    spec, device, heads = builder.kv_cache_spec, builder.device, impl.num_kv_heads
+    slot = impl.tq_config.slot_size_aligned
     backend = sys.modules[type(impl).__module__]
     by_tokens, by_heads = (heads * slot, slot), (slot, spec.block_size * slot)
-    capability = torch.cuda.get_device_capability(device) if device.type == "cuda" else (9, 0)
-    return Setting(
-        layout=SlotLayout(impl.head_size, config.key_packed_size, config.value_packed_size, slot),
+    lying = Lying(
         page_size=spec.block_size,
         query_heads=impl.num_heads,
         kv_heads=heads,
         max_query_len=query_len,
-        capability=capability,
-        fp8_format="e4b15" if backend._use_fp8_e4b15(device.index or 0) else "e4nv",  # noqa: SLF001 - its own answer
+        capability=torch.cuda.get_device_capability(device) if device.type == "cuda" else (9, 0),
         cache_strides=(spec.page_size_bytes, *(by_heads if _heads_first(backend) else by_tokens)),
         sliding_window=getattr(spec, "sliding_window", None) or 0,
+        device=device,
     )
+    return of_fp8(impl, lying)
 
 
 def _heads_first(backend: Any) -> bool:

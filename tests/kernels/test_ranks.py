@@ -46,8 +46,8 @@ def builder(name):
     return SimpleNamespace(vllm_config=config, layer_names=[name], reorder_batch_threshold=4, device="cpu")
 
 
-trial.refuted, turboquant.launching, turboquant.foreseen = refuted, lambda: None, foreseen
-turboquant._refusal, turboquant._setting = refusal, lambda *_: None
+trial.refuted, turboquant.foreseen = refuted, foreseen
+turboquant._refusal, turboquant._operation = refusal, lambda *_: SimpleNamespace(launching=lambda: None)
 names = [name for name in layers if name]
 config = SimpleNamespace(
     compilation_config=SimpleNamespace(static_forward_context={name: SimpleNamespace(impl=None) for name in names}),

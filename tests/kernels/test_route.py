@@ -10,8 +10,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 pytest.importorskip("triton", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 
-from genesisd.carried import route as routing
-from genesisd.carried import scratch, trial, turboquant
+from genesisd.carried import fp8_keys, scratch, trial, turboquant
+from genesisd.carried.fp8_keys import Fp8Keys
 from genesisd.carried.route import Route
 from genesisd.kernels.tq_verify import K8V4, cases, hopper, launch, problems
 from genesisd.kernels.tq_verify.guards import Setting
@@ -26,7 +26,7 @@ def route(sequences=4, query_len=3, *, warm=True, dtype=torch.bfloat16):
     layout = K8V4(DIM)
     strides = (16 * KV_HEADS * layout.slot_bytes, KV_HEADS * layout.slot_bytes, layout.slot_bytes)
     setting = Setting(layout, 16, HEADS, KV_HEADS, query_len, (9, 0), "e4nv", strides)
-    one = Route(setting, sequences, dtype, torch.device("cpu"))
+    one = Route(Fp8Keys(setting), sequences, dtype, torch.device("cpu"))
     if warm:
         one._warm_up = lambda *_: None
     return one
@@ -144,7 +144,7 @@ def test_a_form_that_is_left_out_for_the_cache_as_it_lies_serves_no_more(monkeyp
         return out.copy_(right * (plan.form != "warp-group"))
 
     fake = types.SimpleNamespace(**vars(launch) | {"shape_of": shape_of, "tq_verify": tq_verify})
-    monkeypatch.setattr(routing, "launching", lambda: fake)
+    monkeypatch.setattr(fp8_keys, "launching", lambda: fake)
     arguments, right = step((70, 33), (3, 3))
     one = route(sequences=2, warm=False)
     assert {plan.form for plan in one._plans.values()} == {"warp-group"}

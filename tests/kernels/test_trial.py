@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="the kernels need torch and triton: 
 pytest.importorskip("triton", reason="the kernels need torch and triton: pip install genesisd[kernels]")
 
 from genesisd.carried import trial
+from genesisd.carried.fp8_keys import Fp8Keys
 from genesisd.kernels.tq_verify import K8V4, hopper, launch
 from genesisd.kernels.tq_verify.guards import Setting
 from genesisd.kernels.tq_verify.reference import reference
@@ -20,7 +21,7 @@ CPU, BF16 = torch.device("cpu"), torch.bfloat16
 LAYOUT = K8V4(64)
 SLOT = LAYOUT.slot_bytes
 BY_TOKENS, BY_HEADS = (16 * 2 * SLOT, 2 * SLOT, SLOT), (16 * 2 * SLOT, SLOT, 16 * SLOT)
-SETTING = Setting(LAYOUT, 16, 4, 2, 3, (9, 0), "e4nv", BY_TOKENS)
+SETTING = Fp8Keys(Setting(LAYOUT, 16, 4, 2, 3, (9, 0), "e4nv", BY_TOKENS))
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +54,7 @@ def test_the_kernel_of_older_cards_passes():
         return dataclasses.replace(launch.shape_of(*given), capability=(8, 6))
 
     older = types.SimpleNamespace(**vars(launch) | {"shape_of": shape_of})
-    setting = dataclasses.replace(SETTING, cache_strides=BY_HEADS, query_heads=6, fp8_format="e4b15")
+    setting = Fp8Keys(dataclasses.replace(SETTING.setting, cache_strides=BY_HEADS, query_heads=6, fp8_format="e4b15"))
     assert trial.refuted(older, setting, 3, BF16, CPU) is None
 
 
@@ -66,6 +67,19 @@ def test_every_kind_of_launch_is_tried_once():
     assert {batch for batch, _ in seen} >= {1, 3}
     assert {tokens for batch, tokens in seen if batch == 1} == {1, 3}
     assert len(seen) == len(set(seen))
+
+
+def test_every_plan_that_the_operation_wants_tried_is_tried():
+    """A launch may go another way than small sequences show."""
+
+    class TwoWays(Fp8Keys):
+        def tried(self, plan):
+            return plan, dataclasses.replace(plan, chunk=2 * plan.chunk)
+
+    seen = []
+    right = kernel(lambda _out, given, plan: seen.append((given[0].shape[0], plan.chunk)))
+    assert trial.refuted(right, TwoWays(SETTING.setting), 1, BF16, CPU) is None
+    assert seen == [(1, 64), (1, 128), (3, 64), (3, 128)]
 
 
 def last_row(out, *_):
@@ -162,7 +176,9 @@ def test_what_was_tried_with_a_form_that_is_left_out_is_tried_again():
 
     kernels = cuda(spoil)
     assert trial.refuted(kernels, SETTING, 1, BF16, CPU) is None
-    assert "token-major" in trial.refuted(kernels, dataclasses.replace(SETTING, cache_strides=BY_HEADS), 1, BF16, CPU)
+    assert "token-major" in trial.refuted(
+        kernels, Fp8Keys(dataclasses.replace(SETTING.setting, cache_strides=BY_HEADS)), 1, BF16, CPU
+    )
     assert "token-major" in trial.refuted(kernels, SETTING, 1, BF16, CPU)
 
 
@@ -189,8 +205,8 @@ def test_a_form_that_was_left_out_serves_nothing(monkeypatch):
 
 def test_pages_that_lie_far_apart_take_little_memory():
     """A page of many layers is a gigabyte away from the next one; what of that chooses a kernel is kept."""
-    far = dataclasses.replace(SETTING, cache_strides=((1 << 30) + 16, *BY_TOKENS[1:]))
+    far = Fp8Keys(dataclasses.replace(SETTING.setting, cache_strides=((1 << 30) + 16, *BY_TOKENS[1:])))
     given = trial.small(far, 3, 3, BF16, CPU)
     assert given.cache.untyped_storage().nbytes() < 1 << 20
     assert given.cache.stride()[1:] == (*BY_TOKENS[1:], 1)
-    assert (given.cache.stride(0) - far.cache_strides[0]) % 64 == 0
+    assert (given.cache.stride(0) - far.setting.cache_strides[0]) % 64 == 0
