@@ -8,7 +8,7 @@ import torch
 
 
 class Lying(NamedTuple):
-    """What the settings of operations tell in the same words."""
+    """What the settings of both operations tell in the same words."""
 
     page_size: int
     query_heads: int

@@ -1,4 +1,4 @@
-"""The operation that a route leads to: all that a route and its trial need to know of a kernel."""
+"""The operation that a route leads to: chosen by how a layer's keys are stored, and all that differs between the two."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from genesisd.carried import ranks, trial
+from genesisd.carried.codebook_keys import of_codebook
 from genesisd.carried.foreseen import foreseen
 from genesisd.carried.fp8_keys import of_fp8
 from genesisd.carried.lying import Lying
@@ -191,8 +192,6 @@ def _refusal(builder: Any, layers: list[Any], query_len: int) -> str | None:
 
 def _feature(layer: Any) -> str | None:
     """What a layer has that its setting does not tell."""
-    if not layer.impl.tq_config.key_fp8:
-        return "keys are not stored as FP8"
     if getattr(layer.impl, "_soa_store", False):
         return "data and scales of the cache lie apart"
     if getattr(layer.impl, "sinks", None) is not None:
@@ -201,7 +200,7 @@ def _feature(layer: Any) -> str | None:
 
 
 def _operation(builder: Any, impl: Any, query_len: int) -> Operation:
-    """The kernel of a layer, and what its guards ask about."""
+    """The kernel for how a layer's keys are stored, and what its guards ask about."""
     spec, device, heads = builder.kv_cache_spec, builder.device, impl.num_kv_heads
     slot = impl.tq_config.slot_size_aligned
     backend = sys.modules[type(impl).__module__]
@@ -216,7 +215,7 @@ def _operation(builder: Any, impl: Any, query_len: int) -> Operation:
         sliding_window=getattr(spec, "sliding_window", None) or 0,
         device=device,
     )
-    return of_fp8(impl, lying)
+    return of_fp8(impl, lying) if impl.tq_config.key_fp8 else of_codebook(impl, lying)
 
 
 def _heads_first(backend: Any) -> bool:

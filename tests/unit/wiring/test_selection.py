@@ -233,6 +233,23 @@ def test_laws_of_a_selection(env, policy):
     assert set(selection.patches) <= set(selection.plan.included)
 
 
+@pytest.mark.parametrize(
+    ("cache", "served"),
+    [
+        ("turboquant_k8v4", ("P67", "PN530")),
+        ("turboquant_4bit_nc", ("P67",)),
+        ("turboquant_k3v4_nc", ("P67",)),
+        ("turboquant_3bit_nc", ()),
+        ("fp8", ()),
+    ],
+)
+def test_kernels_go_to_the_caches_that_they_read(cache, served):
+    """A switch that is on elsewhere puts nothing into a build."""
+    on = ("P67_TQ_MULTI_QUERY_KERNEL", "PN530_TQ_STORE")
+    args = (f"--kv-cache-dtype={cache}",)
+    assert chosen(*on, args=args, version="0.24.0", catalog=shipped()).patches == served
+
+
 TURBO_DRAFTS = ("--kv-cache-dtype=turboquant_k8v4", "--spec-method=ngram", "--spec-tokens=5", "-O1")
 
 

@@ -7,8 +7,8 @@ are held against the few tokens of their own step, whatever was said before. On 
 died of an illegal memory access at its first request.
 
 Here K+1 tokens are a decode, and decodes go to one kernel that reads each byte of the cache once for all query tokens
-and all heads that share it, with the lengths on the GPU. What the kernel does not serve goes the backend's own way, and
-then the engine is told to capture no full graphs with drafts.
+and all heads that share it, with the lengths on the GPU: that for keys of FP8, or that for keys out of a codebook. What
+the kernel does not serve goes the backend's own way, and then the engine is told to capture no full graphs with drafts.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ PATCH = Patch(
     upstream=(40914,),
     credit="Genesis",
     versions=">=0.24.0",
-    applies_to=Is(Fact.KV_CACHE_DTYPE, ("turboquant_k8v4",)),
+    applies_to=Is(Fact.KV_CACHE_DTYPE, ("turboquant_k8v4", "turboquant_4bit_nc", "turboquant_k3v4_nc")),
     edits=(
         AnchorEdit(
             "import",
@@ -169,7 +169,7 @@ PATCH = Patch(
     study=Study(
         upstream="proposes a kernel for several query tokens, and a grouping of heads, apart from each other",
         ours="one kernel for both and for plain decoding, with its own scratch and a launch for the whole batch; what "
-        "it cannot read (another layout, another key format, a sliding window), and what it was found to answer wrong, "
+        "it cannot read (another layout, values of 3 bits, a sliding window), and what it was found to answer wrong, "
         "stays with the engine's own path, and the log says why",
         tests="drafts of several requests, decodes and prompts beside them, a captured step whose lengths change, "
         "shapes that are refused",
