@@ -2,12 +2,13 @@
 
     python -m benchmarks.turboquant --site SITE --out DIR
     python -m benchmarks.turboquant --site SITE --out DIR --ways plain plain_store plain_p67 plain_p67_store
+    python -m benchmarks.turboquant --site SITE --out DIR --cache turboquant_k3v4_nc
 
 SITE is a folder with vLLM and what it needs (``pip install --target SITE vllm==0.24.0``); DIR gets the figures and the
 engines' logs. Needs a CUDA card with 40 GB free, and torch. Four engines boot beside each other (with and without P67,
 with and without ngram speculation), or those that are named, and are timed one after the other. Those with patches (P67,
 and PN530 where it says "store") run from a build, made by the code that the daemon makes builds with; the others run
-from the very files that it links.
+from the very files that it links. PN530 is for the cache k8v4 alone.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.turboquant_build import FLAGS, made
+from benchmarks.turboquant_build import CACHES, FLAGS, made
 from benchmarks.turboquant_reading import attested, compared, remarkable
 
 DRAFTS = 5
@@ -81,12 +82,19 @@ def main() -> int:
     parser.add_argument("--build-only", action="store_true")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=USUAL, metavar="WAY", help=f"of {', '.join(WAYS)}")
     parser.add_argument("--contexts", nargs="+", type=int, metavar="TOKENS", help="only what is asked of these")
+    parser.add_argument("--cache", choices=CACHES, default=next(iter(CACHES)))
     args = parser.parse_args()
+    beyond = [name for name in args.ways if not set(WAYS[name].patches) <= set(CACHES[args.cache])]
+    if beyond:
+        parser.error(f"{', '.join(beyond)}: with {args.cache} only {', '.join(CACHES[args.cache])} apply")
     for folder in (args.out, args.work):
         folder.mkdir(parents=True, exist_ok=True)
     notes = Notes(args.out / "results.json")
+    notes.say(cache=args.cache)
     wanted = dict.fromkeys(WAYS[name].patches for name in args.ways)
-    builds = {patches: made(args.site.resolve(), args.work, notes, patches) for patches in wanted if patches}
+    builds = {
+        patches: made(args.site.resolve(), args.work, notes, patches, args.cache) for patches in wanted if patches
+    }
     if not args.build_only:
         measure(args, builds, notes)
     return 0
@@ -130,9 +138,9 @@ def words(asked: dict) -> str:
 
 def started(name: str, way: Way, args, build, model: Path) -> Engine:
     """An engine with this cache, its patches' flags on and the others' off."""
-    asked = {"model": str(model), "drafts": way.drafts, "graphs": way.graphs, "every_layer": args.every_layer}
+    asked = {"model": str(model), "cache": args.cache, "drafts": way.drafts, "graphs": way.graphs}
     flags = {flag: "1" if patch in way.patches else "0" for patch, flag in FLAGS.items()}
-    return Engine(name, args, build, [str(ENGINE), json.dumps(asked)], flags)
+    return Engine(name, args, build, [str(ENGINE), json.dumps(asked | {"every_layer": args.every_layer})], flags)
 
 
 class Engine:

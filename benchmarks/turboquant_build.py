@@ -18,17 +18,19 @@ from genesisd.pins.manifest import Distribution, Manifest
 from genesisd.versions import parse_version
 from genesisd.wiring.assemble import recipe
 
+CACHES = {"turboquant_k8v4": ("P67", "PN530"), "turboquant_4bit_nc": ("P67",), "turboquant_k3v4_nc": ("P67",)}
+"""The patches that apply to each, by the engine's name for it; the usual one first."""
 FLAGS = {"P67": "GENESIS_ENABLE_P67_TQ_MULTI_QUERY_KERNEL", "PN530": "GENESIS_ENABLE_PN530_TQ_STORE"}
 
 
-def made(site: Path, work: Path, notes, wanted: tuple[str, ...] = ("P67",)) -> Build:
+def made(site: Path, work: Path, notes, wanted: tuple[str, ...], cache: str) -> Build:
     """The build; ``notes`` hear what the gates say of the flags, what was planned, and what can be attested."""
     environment = around(site, work)
     version = parse_version(environment.manifest.pin["version"])
     patches = {patch.id: patch for patch in catalog()}
     for value in "01":
         flags = {FLAGS[name]: value for name in wanted}
-        asked = Request(version, flags, "0.1", {Fact.KV_CACHE_DTYPE: "turboquant_k8v4"})
+        asked = Request(version, flags, "0.1", {Fact.KV_CACHE_DTYPE: cache})
         rulings = resolve(list(patches.values()), asked).rulings
         notes.say(**{f"{name}_gate_at_flag_{value}": str(rulings[name].gate) for name in wanted})
     began, chosen, begin = time.monotonic(), [patches[name] for name in wanted], "_".join(wanted)

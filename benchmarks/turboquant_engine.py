@@ -31,7 +31,7 @@ def main() -> int:
     return 0
 
 
-def engine(model: str, drafts: int, graphs: str, *, every_layer: bool):
+def engine(model: str, cache: str, drafts: int, graphs: str, *, every_layer: bool):
     from vllm import LLM  # noqa: PLC0415
     from vllm.model_executor.layers.quantization.turboquant.config import TurboQuantConfig  # noqa: PLC0415
 
@@ -42,7 +42,7 @@ def engine(model: str, drafts: int, graphs: str, *, every_layer: bool):
         lookup = {"prompt_lookup_max": 4, "prompt_lookup_min": 1}
         more["speculative_config"] = {"method": "ngram", "num_speculative_tokens": drafts, **lookup}
     return LLM(
-        model=model, skip_tokenizer_init=True, kv_cache_dtype="turboquant_k8v4", max_model_len=140_000, max_num_seqs=4,
+        model=model, skip_tokenizer_init=True, kv_cache_dtype=cache, max_model_len=140_000, max_num_seqs=4,
         gpu_memory_utilization=0.22, kv_cache_memory_bytes=6 << 30, max_logprobs=20, disable_log_stats=False, seed=0,
         compilation_config={"cudagraph_capture_sizes": [step, 4 * step], "cudagraph_mode": graphs},
         cudagraph_metrics=True, **more,
