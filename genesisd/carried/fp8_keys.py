@@ -14,7 +14,7 @@ from genesisd.carried.lying import Lying
 from genesisd.kernels.tq_verify.guards import Setting, refusal
 from genesisd.kernels.tq_verify.layout import SlotLayout
 from genesisd.kernels.tq_verify.pack import slots
-from genesisd.kernels.tq_verify.plan import Plan, plan_for
+from genesisd.kernels.tq_verify.plan import Plan, plan_for, ways
 from genesisd.kernels.tq_verify.reference import reference
 
 
@@ -46,8 +46,7 @@ class Fp8Keys:
         return plan_for(shape)
 
     def tried(self, plan: Plan) -> tuple[Plan, ...]:
-        # Which of its two ways a launch goes is told by lengths, and small ones know only one.
-        return (plan, dataclasses.replace(plan, narrow_to=0)) if plan.narrow else (plan,)
+        return ways(plan)
 
     def form(self, plan: Plan) -> str:
         return plan.form

@@ -10,7 +10,7 @@ import torch
 from genesisd.kernels.tq_verify import cases, problems
 from genesisd.kernels.tq_verify.guards import expected_format
 from genesisd.kernels.tq_verify.launch import scratch_for, shape_of, tq_verify
-from genesisd.kernels.tq_verify.plan import plan_for
+from genesisd.kernels.tq_verify.plan import Plan, plan_for, ways
 from genesisd.kernels.tq_verify.reference import reference
 from genesisd.kernels.trying import error, replayed, seed
 
@@ -31,10 +31,15 @@ def failures(device: str, _upstream: Path | None = None) -> list[str]:
 def captured(case: cases.Case, device: str) -> str | None:
     """Why a graph captured over one token a sequence does not serve other lengths and pages, or None."""
     problem = problems.make(case, device, seed())
-    longest = problem.max_query_len
-    plan = plan_for(shape_of(problem.query, problem.cache, len(case.lens), longest, tail=case.tail))
+    plan = planned(problem)
     scratch, out = scratch_for(plan, problem.query), torch.empty_like(problem.query)
-    named = {"max_query_len": longest, "scale": problem.scale, "plan": plan, "scratch": scratch, "out": out}
+    named = {
+        "max_query_len": problem.max_query_len,
+        "scale": problem.scale,
+        "plan": plan,
+        "scratch": scratch,
+        "out": out,
+    }
     replayed(
         lambda: tq_verify(*problem.arguments(), **named, **problem.tail),
         out,
@@ -51,11 +56,19 @@ def failure(case: cases.Case, device: str) -> str | None:
     drawn = seed()
     problem = problems.make(case, device, drawn)
     expected = reference(*problem.arguments(), scale=problem.scale, fp8_format=case.fp8_format, **problem.tail)
-    for how, narrow in (("", True), (" with whole blocks of rows", False)):
-        found = error(poisoned(problem, narrow=narrow), expected)
+    for plan in ways(planned(problem)):
+        found = error(poisoned(problem, plan=plan), expected)
         if not found < cases.TOLERANCE:
+            how = " with whole blocks of rows" if plan.narrow and not plan.narrow_to else ""
             return f"{case.name}{how}: error {found:.2e}, allowed {cases.TOLERANCE:.0e} (seed {drawn})"
     return None
+
+
+def planned(problem: problems.Problem, capability: tuple[int, int] | None = None) -> Plan:
+    """The cut of its shape; ``capability`` takes the place of the device's."""
+    batch, tail = len(problem.case.lens), bool(problem.tail)
+    shape = shape_of(problem.query, problem.cache, batch, problem.max_query_len, tail=tail)
+    return plan_for(shape if capability is None else replace(shape, capability=capability))
 
 
 def poisoned(
@@ -63,17 +76,14 @@ def poisoned(
     *,
     capability: tuple[int, int] | None = None,
     splits: int | None = None,
-    narrow: bool = True,
+    plan: Plan | None = None,
 ) -> torch.Tensor:
     """The kernel's output where output and scratch held NaN before.
 
-    ``capability`` and ``splits`` take the place of the device's and the plan's. ``narrow``: whether a short batch may be
-    served with half of the rows a program.
+    ``capability`` and ``splits`` take the place of the device's and the plan's.
     """
-    batch, tail = len(problem.case.lens), bool(problem.tail)
-    shape = shape_of(problem.query, problem.cache, batch, problem.max_query_len, tail=tail)
-    plan = plan_for(shape if capability is None else replace(shape, capability=capability))
-    plan = replace(plan, splits=splits or plan.splits, narrow_to=plan.narrow_to if narrow else 0)
+    plan = plan or planned(problem, capability)
+    plan = replace(plan, splits=splits or plan.splits)
     scratch = scratch_for(plan, problem.query)
     scratch.part.fill_(float("nan"))
     scratch.lse.fill_(float("nan"))

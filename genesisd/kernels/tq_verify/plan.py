@@ -97,6 +97,11 @@ def _narrowing(plan: Plan, shape: Shape) -> Plan:
     return replace(plan, narrow=-(-plan.rows // 16) * 8, narrow_to=512 if shape.kv_heads == 1 else 192)
 
 
+def ways(plan: Plan) -> tuple[Plan, ...]:
+    """The plan, and the same with whole blocks of rows where lengths choose between both: small ones know the other alone."""
+    return (plan, replace(plan, narrow_to=0)) if plan.narrow else (plan,)
+
+
 def _parts(rows: int, head_dim: int) -> int:
     return min(head_dim // 64, 4 if rows <= 128 else 2 if rows <= 512 else 1)
 
